@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/layout/layout.hpp>
+
+namespace meshpar::inline v0 {
+
+// "R", "I", "P" or "split(seq)": the state of a layout over one axis.
+constexpr text state_of(const layout& l, axis a) {
+  text t;
+  if (l.owed.contains(a)) return t << "P";
+  if (l.invariant.contains(a)) return t << "I";
+  for (const split_dim& d : l.dims)
+    if (d.by.axes().contains(a)) return t << "split(" << name_of(d.name) << ")";
+  return t << "R";
+}
+
+// "[seq 32/cp.tp, batch 2/dp, hidden 64] P(tp)": local sizes, the axes that split, the states that are not R.
+constexpr text name_of(const layout& l) {
+  text t;
+  t << '[';
+  for (int i = 0; i < l.dims.size(); ++i) {
+    const split_dim& d = l.dims[i];
+    t << (i > 0 ? ", " : "") << name_of(d.name) << ' ' << static_cast<long>(d.local);
+    for (int k = 0; k < d.by.size(); ++k) {
+      t << (k > 0 ? '.' : '/') << name_of(d.by[k].along);
+      if (d.by[k].by == order::zigzag) t << "(zigzag)";
+    }
+  }
+  t << ']';
+  if (!l.owed.empty()) t << " P(" << name_of(l.owed) << ')';
+  if (!l.invariant.empty()) t << " I(" << name_of(l.invariant) << ')';
+  return t;
+}
+
+}  // namespace meshpar::inline v0
