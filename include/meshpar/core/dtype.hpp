@@ -6,18 +6,18 @@
 
 namespace meshpar::inline v0 {
 
-// The element types that records and messages name; i32 holds token ids.
-enum class dtype : std::uint8_t { f32, f64, bf16, i32 };
+// The element types that records and messages name; i32 holds token ids, bytes is scratch.
+enum class dtype : std::uint8_t { f32, f64, bf16, i32, bytes };
 
 // Bytes of one element.
 constexpr long size_of(dtype t) {
-  constexpr long bytes[] = {4, 8, 2, 4};
+  constexpr long bytes[] = {4, 8, 2, 4, 1};
   return bytes[static_cast<int>(t)];
 }
 
 // The word that messages use for it.
 constexpr const char* name_of(dtype t) {
-  constexpr const char* names[] = {"f32", "f64", "bf16", "i32"};
+  constexpr const char* names[] = {"f32", "f64", "bf16", "i32", "bytes"};
   return names[static_cast<int>(t)];
 }
 

@@ -25,8 +25,20 @@ struct axis {
 
 // Axes in mesh order, slowest first. kv_rep is the minor part of tp over which KV heads are replicated when tp exceeds
 // them; a plan in which they divide has no such axis (extent 1).
+template <int Id>
+struct named_axis : axis {
+  static constexpr axis value{Id};  // in its type, so that an operation can be told an axis as an ordinary argument
+  constexpr named_axis() : axis{Id} {}
+};
 namespace axes {
-inline constexpr axis pp{0}, dp{1}, cp{2}, tp{3}, kv_rep{4}, edp{5}, ep{6}, etp{7};
+inline constexpr named_axis<0> pp;
+inline constexpr named_axis<1> dp;
+inline constexpr named_axis<2> cp;
+inline constexpr named_axis<3> tp;
+inline constexpr named_axis<4> kv_rep;
+inline constexpr named_axis<5> edp;
+inline constexpr named_axis<6> ep;
+inline constexpr named_axis<7> etp;
 }  // namespace axes
 
 inline constexpr int axis_limit = 15;

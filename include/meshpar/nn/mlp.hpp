@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/config/model.hpp>
+#include <meshpar/ops/activation.hpp>
+#include <meshpar/ops/contract.hpp>
+#include <meshpar/ops/scope.hpp>
+#include <meshpar/ops/sum.hpp>
+#include <meshpar/ops/to.hpp>
+
+namespace meshpar::inline v0 {
+
+// Two products with an activation between, or SwiGLU's three. Column- and row-parallel are what `contract` yields when
+// the plan splits `ffn`.
+struct mlp {
+  static constexpr const char* scope = "mlp";
+  static constexpr const char* norm_scope = "mlp.norm";
+
+  activation_kind activation;
+  bool biased;
+  param<decltype(dims::hidden), decltype(dims::ffn)> up{"up", dims::hidden, dims::ffn};
+  param<decltype(dims::hidden), decltype(dims::ffn)> gate{"gate", dims::hidden, dims::ffn};
+  param<decltype(dims::ffn), decltype(dims::hidden)> down{"down", initial::residual, dims::ffn, dims::hidden};
+  param<decltype(dims::ffn)> up_bias{"up_bias", initial::zeros, dims::ffn};
+  param<decltype(dims::hidden)> down_bias{"down_bias", initial::zeros, dims::hidden};
+
+  constexpr explicit mlp(const model& m) : activation(m.activation), biased(m.bias) {}
+
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto h = to<R>(x, axes::tp);
+    const auto y = to_layout_of(x, contract(dims::ffn, widen(r, h), r[down]));
+    return biased ? bias(y, r(down_bias, y)) : y;
+  }
+
+ private:
+  constexpr auto widen(const auto& r, auto h) const {
+    if (activation == activation_kind::swiglu)
+      return swiglu(contract(dims::hidden, h, r[gate]), contract(dims::hidden, h, r[up]));
+    const auto plain = contract(dims::hidden, h, r[up]);
+    const auto y = biased ? bias(plain, r[up_bias]) : plain;
+    return activation == activation_kind::relu ? relu(y) : gelu(y);
+  }
+};
+
+}  // namespace meshpar::inline v0

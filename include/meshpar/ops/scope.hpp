@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/ops/tensor.hpp>
+#include <meshpar/typing/placement.hpp>
+
+#include <initializer_list>
+
+namespace meshpar::inline v0 {
+
+// The layout of a parameter with these dims under a plan: each dim placed as the plan says, every other axis R; I over
+// the axes in `invariant`. Refuses a dim that the plan does not know or cannot split.
+constexpr judged parameter_layout(const context& plan, std::initializer_list<dim_name> names, axis_set invariant) {
+  judged j;
+  for (const dim_name& name : names) {
+    const placed_dim* p = plan.find(name);
+    if (p == nullptr) {
+      text t;
+      t << "no size is known for dimension " << name_of(name) << "; give the decoder mp::size<" << name_of(name) << ">";
+      return {.no = {.broken = rule::dimension_missing, .why = t}};
+    }
+    const typing::placed d = typing::place(name, p->size, p->by, plan.ranks);
+    if (!d.no.holds()) return {.no = d.no};
+    j.out.dims.push_back(d.dim);
+  }
+  j.out = with_invariant(j.out, invariant - j.out.split(), plan.ranks);
+  return j;
+}
+
+template <const context& Plan, layout Like, class... Dims>
+struct parameter_check {
+  static constexpr judged judgement = parameter_layout(Plan, {Dims::name...}, Like.invariant);
+  static constexpr verdict result = judgement.no;
+};
+
+// What a layer's forward takes first: it turns the layer's parameters into tensors, placed as the plan says.
+// r[p]: replicated wherever it is not split. r(p, x): the same, but invariant wherever x is (a norm's gain or a bias
+// beside a residual stream of which every rank of tp does the same work).
+class traced_scope {
+ public:
+  constexpr explicit traced_scope(tracer& t, const char* scope = "") : on_(&t), scope_(scope) {}
+  constexpr traced_scope in(const char* scope) const { return traced_scope(*on_, scope); }
+  constexpr const context& plan() const { return on_->plan; }
+  // A tensor without a value that has the layout of the residual stream: a target for to_layout_of.
+  constexpr traced stream() const { return {on_, on_->make(on_->plan.stream, on_->plan.compute)}; }
+
+  template <class... Dims>
+  constexpr traced operator[](const param<Dims...>& p) const {
+    return place(p, {});
+  }
+  template <class... Dims>
+  constexpr traced operator()(const param<Dims...>& p, traced x) const {
+    return place(p, x.on->refused() ? axis_set{} : x.shape().invariant);
+  }
+
+ private:
+  template <class... Dims>
+  constexpr traced place(const param<Dims...>& p, axis_set invariant) const {
+    const judged j = parameter_layout(on_->plan, {Dims::name...}, invariant);
+    if (!j.holds()) on_->refuse(j.no, 0);
+    return {on_, on_->use_parameter(&p, scope_, p.name, p.start, j.out)};
+  }
+  tracer* on_;
+  const char* scope_;
+};
+
+template <const context& Plan>
+class typed_scope {
+ public:
+  constexpr explicit typed_scope(tracer& t, const char* scope = "") : on_(&t), scope_(scope) {}
+  constexpr typed_scope in(const char* scope) const { return typed_scope(*on_, scope); }
+  static constexpr const context& plan() { return Plan; }
+  constexpr auto stream() const {
+    return tensor<Plan.stream, Plan>{on_, on_->make(Plan.stream, Plan.compute)};
+  }
+
+  template <class... Dims>
+  constexpr auto operator[](const param<Dims...>& p) const {
+    return place<layout{}>(p);
+  }
+  template <class... Dims, layout L>
+  constexpr auto operator()(const param<Dims...>& p, tensor<L, Plan>) const {
+    return place<L>(p);
+  }
+
+ private:
+  template <layout Like, class... Dims>
+  constexpr auto place(const param<Dims...>& p) const {
+    using judge = parameter_check<Plan, Like, Dims...>;
+    static_assert(require<judge>::ok);
+    constexpr layout l = judge::judgement.out;
+    return tensor<l, Plan>{on_, on_->use_parameter(&p, scope_, p.name, p.start, l)};
+  }
+  tracer* on_;
+  const char* scope_;
+};
+
+}  // namespace meshpar::inline v0

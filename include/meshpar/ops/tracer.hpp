@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/core/verdict.hpp>
+#include <meshpar/ops/context.hpp>
+#include <meshpar/ops/param.hpp>
+#include <meshpar/ops/record.hpp>
+
+namespace meshpar::inline v0 {
+
+// A parameter as a block uses it: its logical dims are those of its layout.
+struct parameter {
+  const void* key = nullptr;  // which member of which layer
+  const char* scope = "";
+  const char* name = "";
+  initial start = initial::normal;
+  std::int16_t id = no_value;    // its value
+  std::int16_t grad = no_value;  // its gradient's value
+};
+
+// Builds the program of one block: values and records, first forward, then backward. Every operation adds its records
+// here through add(); nothing here depends on a plan's type, so it is compiled once.
+class tracer {
+ public:
+  constexpr explicit tracer(const context& c) : plan(c) {}
+
+  const context& plan;
+  fixed_vector<value, 144> values{};
+  fixed_vector<record, 160> records{};
+  fixed_vector<parameter, 20> parameters{};
+  verdict refusal{};
+  int forward_records = 0;  // records [0, forward_records) are the forward pass
+
+  constexpr bool refused() const { return !refusal.holds(); }
+  constexpr void refuse(const verdict& v, int line) {
+    if (refused()) return;
+    refusal = v;
+    refusal.line = line;
+  }
+
+  constexpr const layout& shape(int id) const { return values[id].shape; }
+  constexpr std::int64_t count(int id) const { return values[id].shape.local_count(); }
+
+  // A value of a layout; bytes follow from the element type.
+  constexpr int make(const layout& l, dtype type, space where = space::none) {
+    return push({.shape = l, .type = type, .bytes = l.local_count() * size_of(type), .where = where});
+  }
+  // Memory without a layout: statistics of `count` elements, or scratch of an operation.
+  constexpr int make_raw(std::int64_t elements, dtype type) {
+    return push({.type = type, .bytes = elements * size_of(type)});
+  }
+  // A table that is filled once, before training: a function of its size and one number.
+  constexpr int make_constant(std::int64_t elements, dtype type, double argument) {
+    for (int i = 0; i < values.size(); ++i)
+      if (values[i].where == space::constant && values[i].bytes == elements * size_of(type)) return i;
+    return push({.type = type, .bytes = elements * size_of(type), .where = space::constant, .argument = argument});
+  }
+  // The same memory under another layout.
+  constexpr int alias(int id, const layout& l) {
+    value v = values[id];
+    v.shape = l;
+    v.same_as = static_cast<std::int16_t>(id);
+    v.made_by = no_value;
+    return push(v);
+  }
+
+  // Adds a record; its results are the values in r.out.
+  constexpr void add(record r, int line = 0) {
+    r.when = now_;
+    r.type = plan.compute;
+    r.line = line;
+    for (const int o : r.out)
+      if (values[o].made_by == no_value) values[o].made_by = static_cast<std::int16_t>(records.size());
+    records.push_back(r);
+  }
+
+  constexpr int find_parameter(const void* key) const {
+    for (int i = 0; i < parameters.size(); ++i)
+      if (parameters[i].key == key) return i;
+    return no_value;
+  }
+  constexpr int use_parameter(const void* key, const char* scope, const char* name, initial start, const layout& l) {
+    if (const int known = find_parameter(key); known != no_value) return parameters[known].id;
+    const int id = make(l, plan.compute, space::parameter);
+    const int grad = make(dual(l, plan.ranks), plan.grad, space::gradient);
+    values[id].parameter = values[grad].parameter = static_cast<std::int16_t>(parameters.size());
+    parameters.push_back({key, scope, name, start, static_cast<std::int16_t>(id), static_cast<std::int16_t>(grad)});
+    return id;
+  }
+
+  // ---- for pullbacks
+
+  // The gradient that has reached a value so far, or no_value.
+  constexpr int grad_of(int id) const { return grads_[id] - 1; }
+  // Whether somebody wants the gradient of a value: indices have none.
+  constexpr bool wants_grad(int id) const { return values[id].type != dtype::i32; }
+  // Adds a term to a value's gradient. Its layout is dual to the value's by the transition and product rules.
+  constexpr void contribute(int id, int term);
+  // A forward value for use in the backward pass: a gathered value is not kept, its shard is, and is gathered again.
+  constexpr int need(int id);
+
+  // Where a weight gradient is written: a parameter's own gradient, to which it is added over micro-batches and uses;
+  // or, where that has a narrower type or the weight is no parameter, a fresh value, wide enough, to be delivered.
+  constexpr int grad_target(int id) {
+    const int p = values[id].parameter;
+    const dtype wide = accumulator_of(plan.compute);
+    if (p != no_value && values[parameters[p].grad].type == wide) return parameters[p].grad;
+    return make(dual(shape(id), plan.ranks), p != no_value ? wide : values[id].type);
+  }
+  constexpr bool adds(int target) const { return values[target].parameter != no_value; }
+  constexpr void deliver(int id, int term);
+
+  // Traces the backward pass of all forward records, the gradient of `result` being the value `seed`.
+  constexpr void pull_back(int result, int seed, bool apart);
+
+ private:
+  constexpr int push(const value& v) {
+    values.push_back(v);
+    return values.size() - 1;
+  }
+  constexpr void pull_back_one(int i, phase p);
+
+  phase now_ = phase::forward;
+  std::int16_t grads_[144]{};     // value -> gradient value + 1
+  std::int16_t gathered_[144]{};  // value -> value gathered again in backward + 1
+};
+
+}  // namespace meshpar::inline v0
