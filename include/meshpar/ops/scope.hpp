@@ -39,7 +39,6 @@ class traced_scope {
  public:
   constexpr explicit traced_scope(tracer& t, const char* scope = "") : on_(&t), scope_(scope) {}
   constexpr traced_scope in(const char* scope) const { return traced_scope(*on_, scope); }
-  constexpr const context& plan() const { return on_->plan; }
   // A tensor without a value that has the layout of the residual stream: a target for to_layout_of.
   constexpr traced stream() const { return {on_, on_->make(on_->plan.stream, on_->plan.compute)}; }
 
@@ -63,35 +62,20 @@ class traced_scope {
   const char* scope_;
 };
 
+// The same for checking: nothing is traced.
 template <const context& Plan>
-class typed_scope {
- public:
-  constexpr explicit typed_scope(tracer& t, const char* scope = "") : on_(&t), scope_(scope) {}
-  constexpr typed_scope in(const char* scope) const { return typed_scope(*on_, scope); }
-  static constexpr const context& plan() { return Plan; }
-  constexpr auto stream() const {
-    return tensor<Plan.stream, Plan>{on_, on_->make(Plan.stream, Plan.compute)};
-  }
+struct typed_scope {
+  constexpr typed_scope in(const char*) const { return {}; }
+  constexpr auto stream() const { return tensor<Plan.stream, Plan>{}; }
 
   template <class... Dims>
-  constexpr auto operator[](const param<Dims...>& p) const {
-    return place<layout{}>(p);
+  constexpr auto operator[](const param<Dims...>&) const {
+    return result_of<parameter_check<Plan, layout{}, Dims...>, Plan>();
   }
-  template <class... Dims, layout L>
-  constexpr auto operator()(const param<Dims...>& p, tensor<L, Plan>) const {
-    return place<L>(p);
+  template <class... Dims, class X>
+  constexpr auto operator()(const param<Dims...>&, X) const {
+    return result_of<parameter_check<Plan, X::shape(), Dims...>, Plan>();
   }
-
- private:
-  template <layout Like, class... Dims>
-  constexpr auto place(const param<Dims...>& p) const {
-    using judge = parameter_check<Plan, Like, Dims...>;
-    static_assert(require<judge>::ok);
-    constexpr layout l = judge::judgement.out;
-    return tensor<l, Plan>{on_, on_->use_parameter(&p, scope_, p.name, p.start, l)};
-  }
-  tracer* on_;
-  const char* scope_;
 };
 
 }  // namespace meshpar::inline v0

@@ -6,24 +6,25 @@
 
 namespace meshpar::inline v0 {
 
-// A tensor inside a layer, in two forms that the same layer accepts. `traced` has its layout as data: plans are traced
-// with it, at compile time and at run time, by code compiled once. `tensor` has its layout in its type: a user's layer
-// is checked with it, and what is refused names the user's own line.
+// A tensor inside a layer, in two forms that the same layer accepts. `traced` has its layout as data: programs are made
+// with it, at compile time and at run time, by code compiled once for all plans. `tensor` has its layout in its type and
+// nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what is refused names
+// the user's own line. `refused` is what a refused operation returns: every operation takes it in silence, so that
+// nothing cascades.
 struct traced {
   tracer* on = nullptr;
   int id = no_value;
 
   constexpr const layout& shape() const { return on->shape(id); }
-  constexpr const context& plan() const { return on->plan; }
 };
 
 template <layout L, const context& Plan>
 struct tensor {
-  tracer* on = nullptr;
-  int id = no_value;
-
   static constexpr layout shape() { return L; }
-  static constexpr const context& plan() { return Plan; }
+};
+
+struct refused {
+  static constexpr layout shape() { return {}; }
 };
 
 // A rule applied to the layouts of typed operands, in the form that require<> reads.
@@ -33,20 +34,33 @@ struct check {
   static constexpr verdict result = judgement.no;
 };
 
+// The result of a check: a tensor, or the one error and `refused`.
+template <class Check, const context& Plan>
+constexpr auto result_of() {
+  static_assert(require<Check>::ok);
+  if constexpr (Check::result.holds())
+    return tensor<Check::judgement.out, Plan>{};
+  else
+    return refused{};
+}
+
 // Every operation on tensors ends here: judge the operands' layouts by the operation's rule, then add its records.
-// Op::rule(layouts..., mesh) -> judged; op.emit(tracer, layout of the result, value ids...) -> value id.
+// Op::rule(layouts..., mesh) -> judged; op.emit(tracer, line, layout of the result, value ids...) -> value id.
 template <class Op, class... More>
 constexpr traced apply(const Op& op, int line, traced x, More... more) {
   if (x.on->refused()) return x;
-  const judged j = Op::rule(x.shape(), more.shape()..., x.plan().ranks);
+  const judged j = Op::rule(x.shape(), more.shape()..., x.on->plan.ranks);
   if (!j.holds()) return x.on->refuse(j.no, line), x;
   return {x.on, op.emit(*x.on, line, j.out, x.id, more.id...)};
 }
-template <class Op, layout L, const context& Plan, class... More>
-constexpr auto apply(const Op& op, int line, tensor<L, Plan> x, More... more) {
-  using judge = check<Op, Plan, L, More::shape()...>;
-  static_assert(require<judge>::ok);
-  return tensor<judge::judgement.out, Plan>{x.on, op.emit(*x.on, line, judge::judgement.out, x.id, more.id...)};
+template <class Op, layout L, const context& Plan, layout... More>
+constexpr auto apply(const Op&, int, tensor<L, Plan>, tensor<More, Plan>...) {
+  return result_of<check<Op, Plan, L, More...>, Plan>();
+}
+template <class Op, class... More>
+  requires(std::is_same_v<More, refused> || ...)
+constexpr refused apply(const Op&, int, More...) {
+  return {};
 }
 
 }  // namespace meshpar::inline v0
