@@ -50,9 +50,8 @@ constexpr verdict heads_agree(const layout& q, const layout& k) {
   return {};
 }
 
-// q, k or v as attention with q takes it: settled, seq whole, and its other dims and states as q's.
-constexpr verdict serves(const char* operand, const layout& x, const layout& q) {
-  if (!x.owed.empty()) return owed_sum(operand, x);
+// q, k or v as attention with q takes it: seq whole, and its other dims and states as q's.
+constexpr verdict serves(const layout& x, const layout& q) {
   if (!x.dims[0].by.empty()) return not_whole("attention", x.dims[0]);
   for (int i = 0; i < 4; i += i == 1 ? 2 : 1)
     if (!same(q.dims[i], x.dims[i])) return unlike("attention", q.dims[i], x.dims[i]);
@@ -61,16 +60,20 @@ constexpr verdict serves(const char* operand, const layout& x, const layout& q) 
 
 // Causal softmax attention, q [seq, batch, heads, head_dim], k and v [seq, batch, kv_heads, head_dim] -> as q. The
 // sequence is whole; heads are split as kv_heads are, and possibly further over axes where k and v are R (their gradients
-// are then owed there).
+// are then owed there). Linear in v, which may be P where q and k are R.
 constexpr judged attention(const layout& q, const layout& k, const layout& v) {
   if (verdict no = is_heads("attention", "q", q, dims::heads); !no.holds()) return {{}, no};
   if (verdict no = is_heads("attention", "k", k, dims::kv_heads); !no.holds()) return {{}, no};
   if (verdict no = is_heads("attention", "v", v, dims::kv_heads); !no.holds()) return {{}, no};
-  if (verdict no = serves("attention: q", q, q); !no.holds()) return {{}, no};
-  if (verdict no = serves("attention: k", k, q); !no.holds()) return {{}, no};
-  if (verdict no = serves("attention: v", v, q); !no.holds()) return {{}, no};
+  if (!q.owed.empty() || !k.owed.empty()) return {{}, owed_sum("attention", q.owed.empty() ? k : q)};
+  if (verdict no = serves(q, q); !no.holds()) return {{}, no};
+  if (verdict no = serves(k, q); !no.holds()) return {{}, no};
+  if (verdict no = serves(v, q); !no.holds()) return {{}, no};
   if (!same(k.dims[2], v.dims[2])) return {{}, unlike("attention", k.dims[2], v.dims[2])};
-  return {q, heads_agree(q, k)};
+  if (verdict no = multiply("attention", q, v, v.split()); !no.holds()) return {{}, no};
+  layout out = q;
+  out.owed = v.owed;
+  return {out, heads_agree(q, k)};
 }
 
 }  // namespace meshpar::inline v0::typing

@@ -68,11 +68,17 @@ constexpr judged bias(const layout& x, const layout& b) {
 
 // x divided by a number that every rank knows: a count of labels, a norm. A local count would be P.
 constexpr judged quotient(const layout& x, const layout& count) {
-  if (!count.owed.empty() || !count.dims.empty())
+  if (!count.dims.empty())
     return {{}, broken_by(rule::divisor_must_be_the_same_everywhere,
-                          text{} << "quotient: the divisor is " << name_of(count)
-                                 << ", each rank would divide by its own; sum it first with "
-                                 << moved_to("R", "divisor", count.owed.empty() ? axes::dp : first_of(count.owed)))};
+                          text{} << "quotient: the divisor is " << name_of(count) << ", not one number")};
+  if (!count.owed.empty()) {
+    const axis a = first_of(count.owed);
+    return {{}, broken_by(rule::divisor_must_be_the_same_everywhere,
+                          text{} << "quotient: over " << name_of(a)
+                                 << " the divisor is P, each rank would divide by its own count; sum it first with "
+                                 << moved_to("R", "divisor", a))};
+  }
+  if (!count.maximum.empty()) return {{}, pending_maximum("quotient", count)};
   return linear(x);
 }
 

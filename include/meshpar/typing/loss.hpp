@@ -26,20 +26,20 @@ constexpr judged row_max(const layout& logits) {
 
 // Sums over vocab of a function of each logit, shifted by the row's maximum: exp for the normaliser, the value at the
 // label, the mean for label smoothing. Owed over the axes that split vocab. The shift has no gradient: R or I there.
-constexpr judged row_sums(const layout& logits, const layout& shift) {
-  if (verdict v = settled("row_sums", logits); !v.holds()) return {{}, v};
-  if (verdict v = settled("row_sums shifted", shift); !v.holds()) return {{}, v};
-  if (logits.dims.empty()) return {{}, no_dim("row_sums", "the operand", dims::vocab)};
+constexpr judged row_sums(const layout& logits, const layout& shift, const char* what = "row_sums") {
+  if (verdict v = settled(what, logits); !v.holds()) return {{}, v};
+  if (verdict v = settled(what, shift); !v.holds()) return {{}, v};
+  if (logits.dims.empty()) return {{}, no_dim(what, "the operand", dims::vocab)};
   layout out = logits;
   out.owed = logits.dims.back().by.axes();
   out.dims.pop_back();
-  return {out, equal_dims("row_sums", out, shift)};
+  return {out, equal_dims(what, out, shift)};
 }
 
 // logits [seq, batch, vocab], labels [seq, batch] -> the loss of each token [seq, batch]: I over the axes that split
 // vocab (its two small reductions end there), and otherwise in the state of the logits. Labels are whole over them.
 constexpr judged cross_entropy(const layout& logits, const layout& labels) {
-  const judged sums = row_sums(logits, layout{labels.dims, labels.owed, {}, labels.maximum});
+  const judged sums = row_sums(logits, labels, "cross_entropy");
   if (!sums.holds()) return {{}, sums.no};
   layout out = sums.out;
   out.invariant = out.invariant | out.owed;

@@ -4,55 +4,54 @@
 
 namespace meshpar::inline v0::typing {
 
-// The last dim of x is `over`, and x owes nothing.
-constexpr verdict normalisable(const char* what, const layout& x, dim_name over_dim) {
-  if (x.dims.empty() || !(x.dims.back().name == over_dim)) return no_dim(what, "the end of the operand", over_dim);
-  return settled(what, x);
+constexpr verdict ends_with(const char* what, const layout& x, dim_name d) {
+  return !x.dims.empty() && x.dims.back().name == d ? verdict{} : no_dim(what, "the end of the operand", d);
 }
 
-// A gain or shift of a norm over the last dim of x: I where x is I, split where that dim is, and R elsewhere, so that
-// its gradient is owed over every axis that splits other dims (sequence parallelism, heads).
-constexpr verdict norm_parameter(const char* what, const layout& x, const layout& p) {
-  if (p.dims.size() != 1) return no_dim(what, "its parameter", x.dims.back().name);
-  if (verdict v = trailing_dims(what, x, p); !v.holds()) return v;
-  return multiply(what, x, p, p.split());
+// x [..., d] times a gain [d], element by element along d: the gain is I where x is I, split where d is, and R elsewhere,
+// so that its gradient is owed over every axis that splits other dims (sequence parallelism, heads).
+constexpr judged gained(const char* what, const layout& x, const layout& gain) {
+  if (gain.dims.size() != 1) return {{}, no_dim(what, "the gain", x.dims.back().name)};
+  if (verdict v = trailing_dims(what, x, gain); !v.holds()) return {{}, v};
+  layout out = x;
+  out.owed = x.owed | gain.owed;
+  return {out, multiply(what, x, gain, gain.split())};
 }
 
-// RMSNorm or the like of x [..., over] with a gain [over]; `over` whole. Keeps x's layout.
-constexpr judged norm(const layout& x, const layout& gain, dim_name over_dim) {
-  if (verdict v = normalisable("norm", x, over_dim); !v.holds()) return {{}, v};
+// RMSNorm or the like of x [..., d] with a gain [d]; d whole. Keeps x's layout.
+constexpr judged norm(const layout& x, const layout& gain, dim_name d) {
+  if (verdict v = ends_with("norm", x, d); !v.holds()) return {{}, v};
   if (!x.dims.back().by.empty()) return {{}, not_whole("norm", x.dims.back())};
-  if (!gain.owed.empty()) return {{}, owed_sum("norm by a gain", gain)};
-  return {x, norm_parameter("norm", x, gain)};
+  if (verdict v = settled("norm", x); !v.holds()) return {{}, v};
+  return gained("norm", x, gain);
 }
-// With a shift too (LayerNorm).
-constexpr judged norm(const layout& x, const layout& gain, const layout& shift, dim_name over_dim) {
-  if (verdict v = add("norm", x, shift); !v.holds()) return {{}, v};
-  if (judged j = norm(x, shift, over_dim); !j.holds()) return j;
-  return norm(x, gain, over_dim);
+// With a shift [d] too (LayerNorm): its states are the gain's.
+constexpr judged norm(const layout& x, const layout& gain, const layout& shift, dim_name d) {
+  const judged n = norm(x, gain, d);
+  return n.holds() ? bias(n.out, shift) : n;
 }
 // Norm of each head of q or k: heads may be split, head_dim is whole, the gain [head_dim] is R where they are.
 constexpr judged head_norm(const layout& x, const layout& gain) { return norm(x, gain, dims::head_dim); }
 
-// Norm over a split dim, first part: the sums of squares [...] of x [..., over], owed where `over` is split.
-constexpr judged square_sums(const layout& x, dim_name over_dim) {
-  if (verdict v = normalisable("square_sums", x, over_dim); !v.holds()) return {{}, v};
+// Norm over a split dim, first part: the sums of squares [...] of x [..., d], owed where d is split.
+constexpr judged square_sums(const layout& x, dim_name d) {
+  if (verdict v = ends_with("square_sums", x, d); !v.holds()) return {{}, v};
+  if (verdict v = settled("square_sums", x); !v.holds()) return {{}, v};
   layout out = x;
   out.owed = x.dims.back().by.axes();
   out.dims.pop_back();
   return {out, {}};
 }
-// Second part: x over the root of the summed squares, times a gain split as x is. The squares are R where x is split
-// over that dim (each rank uses them on its own piece).
-constexpr judged norm_by(const layout& x, const layout& squares, const layout& gain, dim_name over_dim) {
-  if (verdict v = normalisable("norm_by", x, over_dim); !v.holds()) return {{}, v};
-  if (verdict v = settled("norm_by the squares", squares); !v.holds()) return {{}, v};
-  if (!gain.owed.empty()) return {{}, owed_sum("norm by a gain", gain)};
-  layout rest = x;
-  rest.dims.pop_back();
-  if (verdict v = equal_dims("norm_by", rest, squares); !v.holds()) return {{}, v};
+// Second part: x [..., d] over the root of the summed squares [...], times a gain [d] split as x is. The squares are R
+// where d is split: each rank uses them for its own piece. Linear in x.
+constexpr judged norm_by(const layout& x, const layout& squares, const layout& gain, dim_name d) {
+  if (verdict v = ends_with("norm_by", x, d); !v.holds()) return {{}, v};
+  if (verdict v = settled("norm_by: a root", squares); !v.holds()) return {{}, v};
+  layout rows = x;
+  rows.dims.pop_back();
+  if (verdict v = equal_dims("norm_by", rows, squares); !v.holds()) return {{}, v};
   if (verdict v = multiply("norm_by", x, squares, squares.split()); !v.holds()) return {{}, v};
-  return {x, norm_parameter("norm_by", x, gain)};
+  return gained("norm_by", x, gain);
 }
 
 }  // namespace meshpar::inline v0::typing
