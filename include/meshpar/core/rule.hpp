@@ -22,6 +22,13 @@ enum class rule : unsigned char {
   dimensions_not_adjacent,
   indices_and_table_share_an_axis,
   heads_and_kv_heads_disagree,
+  partial_sum_meets_a_split,
+  dimension_appears_twice,
+  maximum_still_pending,
+  reduction_needs_a_partial_sum,
+  update_needs_the_whole_gradient,
+  divisor_must_be_the_same_everywhere,
+  dimension_must_be_even,
   // configurations (rules/)
   positive_sizes,
   heads_divisible_by_tp,

@@ -53,11 +53,14 @@ struct split_dim {
 
 // A layout: dims in memory order (row-major, last fastest), the axes over which a sum is owed (state P) and those over
 // which the value is invariant (state I). An axis that splits nothing and is in neither set is replicated (state R).
+// `maximum` holds the axes over which a maximum, not a sum, is pending: it has no gradient, and only a transition (or the
+// loss that made it) takes it.
 // Only canonical layouts exist: no axis of extent 1 appears, and unused slots are zero; so equal layouts are one type.
 struct layout {
   fixed_vector<split_dim, 6> dims{};
   axis_set owed{};
   axis_set invariant{};
+  axis_set maximum{};
 
   // The position of a dim, or -1.
   constexpr int find(dim_name name) const {
@@ -71,7 +74,7 @@ struct layout {
     return s;
   }
   // The axes at which it is neither split, owed nor invariant, among those of a mesh.
-  constexpr axis_set replicated(const mesh& m) const { return m.all() - split() - owed - invariant; }
+  constexpr axis_set replicated(const mesh& m) const { return m.all() - split() - owed - invariant - maximum; }
   // Elements that one rank holds.
   constexpr std::int64_t local_count() const {
     std::int64_t n = 1;

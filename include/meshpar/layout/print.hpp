@@ -9,9 +9,21 @@ constexpr text state_of(const layout& l, axis a) {
   text t;
   if (l.owed.contains(a)) return t << "P";
   if (l.invariant.contains(a)) return t << "I";
+  if (l.maximum.contains(a)) return t << "P(max)";
   for (const split_dim& d : l.dims)
     if (d.by.axes().contains(a)) return t << "split(" << name_of(d.name) << ")";
   return t << "R";
+}
+
+// "cp.tp", "cp(zigzag)", or "whole" where nothing splits.
+constexpr text name_of(const factor_list& by) {
+  text t;
+  if (by.empty()) return t << "whole";
+  for (int k = 0; k < by.size(); ++k) {
+    t << (k > 0 ? "." : "") << name_of(by[k].along);
+    if (by[k].by == order::zigzag) t << "(zigzag)";
+  }
+  return t;
 }
 
 // "[seq 32/cp.tp, batch 2/dp, hidden 64] P(tp)": local sizes, the axes that split, the states that are not R.
@@ -21,14 +33,12 @@ constexpr text name_of(const layout& l) {
   for (int i = 0; i < l.dims.size(); ++i) {
     const split_dim& d = l.dims[i];
     t << (i > 0 ? ", " : "") << name_of(d.name) << ' ' << static_cast<long>(d.local);
-    for (int k = 0; k < d.by.size(); ++k) {
-      t << (k > 0 ? '.' : '/') << name_of(d.by[k].along);
-      if (d.by[k].by == order::zigzag) t << "(zigzag)";
-    }
+    if (!d.by.empty()) t << '/' << name_of(d.by);
   }
   t << ']';
   if (!l.owed.empty()) t << " P(" << name_of(l.owed) << ')';
   if (!l.invariant.empty()) t << " I(" << name_of(l.invariant) << ')';
+  if (!l.maximum.empty()) t << " P(max, " << name_of(l.maximum) << ')';
   return t;
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/typing/refuse.hpp>
+
+namespace meshpar::inline v0::typing {
+
+// The algebra of states, one axis at a time, for all axes of a mesh at once. Dims are the caller's business.
+
+// Multiplication: R is the unit; P times P and P times split are errors; I mixes only with I. `met` holds the axes that
+// split a dim which both operands share; any other axis may split one operand only.
+constexpr verdict multiply(const char* what, const layout& x, const layout& y, axis_set met) {
+  if (!(x.maximum | y.maximum).empty()) return pending_maximum(what, x.maximum.empty() ? y : x);
+  if (!(x.invariant == y.invariant)) return invariant_mixed(what, x, y);
+  const axis_set xs = x.split(), ys = y.split();
+  if (const axis_set both = x.owed & y.owed; !both.empty()) {
+    const axis a = first_of(both);
+    return broken_by(rule::product_of_two_partial_sums,
+                     text{} << what << ": over " << name_of(a)
+                            << " both are P, and a product of sums has cross terms; sum one first with "
+                            << moved_to("R", "left", a));
+  }
+  if (const axis_set clash = (x.owed & ys) | (y.owed & xs); !clash.empty()) {
+    const axis a = first_of(clash);
+    return broken_by(rule::partial_sum_meets_a_split,
+                     states_at(what, x, y, a) << "a partial sum multiplies only R: sum it first with "
+                                              << moved_to("R", x.owed.contains(a) ? "left" : "right", a));
+  }
+  if (const axis_set clash = (xs & ys) - met; !clash.empty()) {
+    const axis a = first_of(clash);
+    return broken_by(rule::one_axis_splits_two_dimensions,
+                     states_at(what, x, y, a) << "one axis cannot split two dims of the result: gather one with "
+                                              << moved_to("R", "left", a));
+  }
+  return {};
+}
+
+// Addition: T + T = T, and nothing else.
+constexpr verdict add(const char* what, const layout& x, const layout& y) {
+  if (!(x.maximum | y.maximum).empty()) return pending_maximum(what, x.maximum.empty() ? y : x);
+  if (!(x.invariant == y.invariant)) return invariant_mixed(what, x, y);
+  if (x.owed == y.owed) return {};
+  const axis a = first_of((x.owed | y.owed) - (x.owed & y.owed));
+  const char* term = x.owed.contains(a) ? "left" : "right";
+  const char* other = x.owed.contains(a) ? "right" : "left";
+  return broken_by(rule::sum_of_unlike_states,
+                   states_at(what, x, y, a) << "the " << other << " would be added once per rank: sum the " << term
+                                            << " first, or " << moved_to("P", other, a));
+}
+
+// Any function that is not linear: no sum may be pending.
+constexpr verdict settled(const char* what, const layout& x) {
+  if (!x.maximum.empty()) return pending_maximum(what, x);
+  if (!x.owed.empty()) return owed_sum(what, x);
+  return {};
+}
+
+}  // namespace meshpar::inline v0::typing

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/typing/refuse.hpp>
+
+namespace meshpar::inline v0::typing {
+
+// How a value changes its layout. Only the first five and permute talk to other ranks.
+enum class collective : unsigned char {
+  none,
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_reduce_max,
+  all_to_all,
+  permute,     // the pieces of one dim change places between ranks
+  slice,       // keep the own piece
+  zero_pad,    // the own piece between zeros: backward of slice
+  keep_first,  // the value on the first rank, zero on the others: R -> P, I -> P
+};
+
+// One move: the collective, the axes along which it runs (all of them make the same move), the dim that loses them
+// (a gather, an all-to-all) and the dim that gets them (a scatter, an all-to-all); -1 where there is none.
+struct move {
+  collective kind = collective::none;
+  axis_set along{};
+  int from_dim = -1, to_dim = -1;
+  verdict no{};
+  constexpr bool holds() const { return no.holds(); }
+};
+
+enum class state : unsigned char { replicated, invariant, owed, split, mixed };
+
+// The table: every pair keeps the value, and its backward is the move between the duals, which is in it too.
+inline constexpr collective move_table[4][4] = {
+    // to R, I, P, split; from R
+    {collective::none, collective::none, collective::keep_first, collective::slice},
+    // from I
+    {collective::none, collective::none, collective::keep_first, collective::slice},
+    // from P
+    {collective::all_reduce, collective::all_reduce, collective::none, collective::reduce_scatter},
+    // from split
+    {collective::all_gather, collective::all_gather, collective::zero_pad, collective::all_to_all},
+};
+
+// The one state of a layout over all axes of a set; `split_there` are the axes that split it among them.
+constexpr state state_over(const layout& x, axis_set s, axis_set split_there) {
+  if (x.owed.contains(s)) return state::owed;
+  if (x.invariant.contains(s)) return state::invariant;
+  if (split_there.contains(s)) return state::split;
+  return ((x.owed | x.invariant | split_there) & s).empty() ? state::replicated : state::mixed;
+}
+
+constexpr verdict two_moves(const layout& from, const layout& to, axis_set moving) {
+  const axis a = first_of(moving);
+  text t = text{} << "to: " << name_of(a) << " goes from " << state_of(from, a) << " to " << state_of(to, a);
+  if (axis_set rest = moving - a; !rest.empty()) {
+    const axis b = first_of(rest);
+    t << ", " << name_of(b) << " from " << state_of(from, b) << " to " << state_of(to, b);
+  }
+  return broken_by(rule::transition_is_not_one_collective, t << "; no one collective does that: write one `to` per axis");
+}
+constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
+  return broken_by(rule::only_a_suffix_can_be_gathered,
+                   text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by) << ", not by "
+                          << name_of(to.by) << " and then more; only the last axes of a list can be gathered: gather "
+                          << name_of(from.by[from.by.size() - 1].along) << " too");
+}
+// Ranks of a group are numbered in mesh order, so the axes of one collective stand in mesh order in the list.
+constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
+  for (int i = first; i + 1 < by.size(); ++i)
+    if (m.stride(by[i].along) < m.stride(by[i + 1].along)) return false;
+  return true;
+}
+constexpr verdict out_of_mesh_order(const split_dim& d) {
+  return broken_by(rule::transition_is_not_one_collective,
+                   text{} << "to: the axes that split " << name_of(d.name) << " (" << name_of(d.by)
+                          << ") are not in mesh order; move them one at a time, " << name_of(d.by[d.by.size() - 1].along)
+                          << " first when gathering");
+}
+
+constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
+  for (int i = 0; i < from.dims.size() && i < to.dims.size(); ++i) {
+    if (!(from.dims[i].name == to.dims[i].name)) return no_dim("to: the target", "at that place", from.dims[i].name);
+    if (from.global_size(i, m) != to.global_size(i, m))
+      return broken_by(rule::dimension_sizes_differ,
+                       text{} << "to: " << name_of(from.dims[i].name) << " has "
+                              << static_cast<long>(from.global_size(i, m)) << " elements, its target "
+                              << static_cast<long>(to.global_size(i, m)),
+                       from.global_size(i, m), to.global_size(i, m));
+  }
+  return from.dims.size() == to.dims.size()
+             ? verdict{}
+             : broken_by(rule::dimension_missing, text{} << "to: " << name_of(from) << " and " << name_of(to)
+                                                         << " do not have the same dims",
+                         from.dims.size(), to.dims.size());
+}
+
+// The axes that leave dims and join dims between two layouts of one tensor.
+struct split_changes {
+  axis_set leaving{}, joining{}, reordered{};
+  int from_dim = -1, to_dim = -1, dims_touched = 0;
+  verdict no{};
+};
+constexpr split_changes changes(const layout& from, const layout& to, const mesh& m) {
+  split_changes c;
+  for (int i = 0; i < from.dims.size(); ++i) {
+    const factor_list f = from.dims[i].by, t = to.dims[i].by;
+    if (f == t) continue;
+    int k = 0;
+    while (k < f.size() && k < t.size() && f[k] == t[k]) ++k;
+    ++c.dims_touched;
+    if (k == t.size()) {
+      c.leaving = f.axes() - t.axes(), c.from_dim = i;
+      if (!in_mesh_order(f, k, m)) c.no = out_of_mesh_order(from.dims[i]);
+    } else if (k == f.size()) {
+      c.joining = t.axes() - f.axes(), c.to_dim = i;
+      if (!in_mesh_order(t, k, m)) c.no = out_of_mesh_order(to.dims[i]);
+    } else if (f.axes() == t.axes()) {
+      for (int j = k; j < f.size(); ++j) c.reordered = c.reordered | f[j].along;
+      c.from_dim = c.to_dim = i;
+    } else {
+      c.no = t.axes().contains(f.axes()) || f.axes().contains(t.axes())
+                 ? not_a_suffix(f.size() > t.size() ? from.dims[i] : to.dims[i], f.size() > t.size() ? to.dims[i] : from.dims[i])
+                 : two_moves(from, to, (f.axes() | t.axes()) - (f.axes() & t.axes()));
+    }
+  }
+  return c;
+}
+
+// The move from one layout of a tensor to another. Refused: different tensors, two different moves at once, a gather of
+// axes that are not last in their list. The move of the gradient is transition(dual(to, m), dual(from, m), m).
+constexpr move transition(const layout& from, const layout& to, const mesh& m) {
+  move r;
+  if (from == to) return r;
+  if (r.no = not_the_same_tensor(from, to, m); !r.holds()) return r;
+  const split_changes c = changes(from, to, m);
+  if (r.no = c.no; !r.holds()) return r;
+  const axis_set pending = from.maximum - to.maximum;
+  r.along = (from.owed | to.owed) - (from.owed & to.owed);
+  r.along = r.along | ((from.invariant | to.invariant) - (from.invariant & to.invariant));
+  r.along = r.along | c.leaving | c.joining | c.reordered | pending;
+  const bool one_each = c.dims_touched <= (c.leaving.empty() || c.joining.empty() ? 1 : 2);
+  if (!pending.empty() || !(to.maximum - from.maximum).empty()) {
+    const bool finished = to.maximum.empty() && r.along == pending && from.dims == to.dims && from.owed == to.owed;
+    r.kind = collective::all_reduce_max;
+    if (!finished) r.no = pending_maximum("to", from.maximum.empty() ? to : from);
+    return r;
+  }
+  if (!c.reordered.empty()) {
+    r.kind = collective::permute, r.from_dim = c.from_dim, r.to_dim = c.to_dim;
+    if (c.dims_touched > 1 || !(r.along == c.reordered)) r.no = two_moves(from, to, r.along);
+    return r;
+  }
+  const state a = state_over(from, r.along, c.leaving), b = state_over(to, r.along, c.joining);
+  if (a == state::mixed || b == state::mixed || !one_each) {
+    r.no = two_moves(from, to, r.along);
+    return r;
+  }
+  r.kind = move_table[static_cast<int>(a)][static_cast<int>(b)];
+  r.from_dim = c.from_dim, r.to_dim = c.to_dim;
+  return r;
+}
+
+}  // namespace meshpar::inline v0::typing
