@@ -6,8 +6,54 @@
 
 namespace meshpar::inline v0 {
 
-// The one place that knows compilers: require<Check> compiles when the verdict Check::result holds; otherwise the first
-// line of the one error that it gives carries the rule, its numbers and, where the compiler can print it, the sentence.
+// The one place that knows compilers: require<Check> compiles when the verdict Check::result holds; otherwise the one
+// error that it gives carries the rule, its numbers and the repair in its first line. Where the compiler can print it
+// that line is "rule: sentence". Classes that derive from require or hold it stay usable, so that nothing else fails.
+
+#if defined(__CUDACC__) || (defined(__clang__) && __clang_major__ < 16)  // strings come out letter by letter
+
+template <rule, auto Left, auto Right, fix, auto Value>
+struct broken_rule;
+
+// The number as an int where it is one, so that no compiler adds a suffix to it.
+template <long N>
+constexpr auto plain_number() {
+  if constexpr (N == static_cast<int>(N))
+    return static_cast<int>(N);
+  else
+    return N;
+}
+
+template <class Check, bool = Check::result.holds()>
+struct require {
+  static constexpr bool ok = true;
+};
+template <class Check>
+struct require<Check, false>
+    : broken_rule<Check::result.broken, plain_number<Check::result.left>(), plain_number<Check::result.right>(),
+                  Check::result.remedy, plain_number<Check::result.repair>()> {
+  static constexpr bool ok = true;
+};
+
+#else
+
+// The name of a rule as it is declared, taken from the compiler so that no table repeats it.
+template <rule Rule>
+constexpr text spelling() {
+  const char* end = __PRETTY_FUNCTION__;
+  while (*end != '\0') ++end;
+  --end;  // the closing bracket
+  const char* first = end;
+  while (first[-1] != ':') --first;
+  text t;
+  while (first != end) t << *first++;
+  return t;
+}
+
+template <class Check>
+constexpr text rule_and_sentence() {
+  return spelling<Check::result.broken>() << ": " << Check::result.why;
+}
 
 #if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L  // the compiler prints a computed sentence
 
@@ -17,82 +63,84 @@ struct require {
 };
 template <class Check>
 struct require<Check, false> {
-  static_assert(Check::result.holds(), Check::result.why);
+  static_assert(false, rule_and_sentence<Check>());
   static constexpr bool ok = true;
 };
 
-#elif defined(__CUDACC__)  // nvcc prints strings letter by letter: rule and numbers only
-
-template <rule, long Left, long Right, long Repair>
-struct broken_rule;
-template <class Check, bool = Check::result.holds()>
-struct require {
-  static constexpr bool ok = true;
-};
-template <class Check>
-struct require<Check, false>
-    : broken_rule<Check::result.broken, Check::result.left, Check::result.right, Check::result.repair> {
-  static constexpr bool ok = true;
-};
-
-#else  // g++ and clang: the sentence as template arguments, cut at blanks because clang cuts long ones
-
-inline constexpr int quote_width = 36;
+#else  // the sentence as template arguments
 
 template <int N>
-struct quote {
+struct why {
   char s[N + 1]{};
 };
-template <rule, long Left, long Right, quote... Why>
+template <why... Sentence>
 struct broken_rule;
+
+// clang prints at most 36 characters of a string, g++ any number.
+#ifdef __clang__
+inline constexpr int quoted_width = 36;
+#else
+inline constexpr int quoted_width = sizeof text{}.s;
+#endif
 
 // The [first, last) range of line `index` of a sentence broken at blanks; first == last past the end.
 struct line_range {
   int first = 0, last = 0;
 };
+constexpr line_range line_after(const text& t, line_range previous) {
+  line_range r{previous.last, t.n};
+  while (r.first < t.n && t.s[r.first] == ' ') ++r.first;
+  if (r.last - r.first <= quoted_width) return r;
+  r.last = r.first + quoted_width;
+  int blank = r.last;
+  while (blank > r.first && t.s[blank] != ' ') --blank;
+  if (blank > r.first) r.last = blank;
+  return r;
+}
 constexpr line_range line_of(const text& t, int index) {
-  line_range r{};
-  for (int k = 0; k <= index; ++k) {
-    r.first = r.last;
-    while (r.first < t.n && t.s[r.first] == ' ') ++r.first;
-    r.last = r.first + quote_width < t.n ? r.first + quote_width : t.n;
-    if (r.last < t.n)
-      for (int cut = r.last; cut > r.first; --cut)
-        if (t.s[cut] == ' ') {
-          r.last = cut;
-          break;
-        }
-  }
+  line_range r = line_after(t, {});
+  while (index-- > 0) r = line_after(t, r);
   return r;
 }
 constexpr int line_count(const text& t) {
-  int k = 0;
-  while (line_of(t, k).first < t.n) ++k;
-  return k;
+  int lines = 0;
+  for (line_range r = line_after(t, {}); r.first < r.last; r = line_after(t, r)) ++lines;
+  return lines;
 }
+
+template <class Check>
+inline constexpr text sentence_of = rule_and_sentence<Check>();
+
 template <class Check, int Index>
-constexpr auto line_quote() {
-  constexpr line_range r = line_of(Check::result.why, Index);
-  quote<r.last - r.first> q{};
-  for (int i = r.first; i < r.last; ++i) q.s[i - r.first] = Check::result.why.s[i];
+constexpr auto quoted_line() {
+  constexpr line_range r = line_of(sentence_of<Check>, Index);
+  why<r.last - r.first> q{};
+  for (int i = r.first; i < r.last; ++i) q.s[i - r.first] = sentence_of<Check>.s[i];
+  q.s[r.last - r.first] = '\0';  // clang prints a string only if its end was written
   return q;
 }
 
-template <class Check, class Lines>
-struct broken;
-template <class Check, int... Index>
-struct broken<Check, std::integer_sequence<int, Index...>>
-    : broken_rule<Check::result.broken, Check::result.left, Check::result.right, line_quote<Check, Index>()...> {};
-
-template <class Check, bool = Check::result.holds()>
-struct require {
-  static constexpr bool ok = true;
-};
 template <class Check>
-struct require<Check, false> : broken<Check, std::make_integer_sequence<int, line_count(Check::result.why)>> {
+constexpr auto line_numbers() {
+  if constexpr (Check::result.holds())
+    return std::integer_sequence<int>{};
+  else
+    return std::make_integer_sequence<int, line_count(sentence_of<Check>)>{};
+}
+
+template <class Check, class Lines = decltype(line_numbers<Check>())>
+struct require;
+template <class Check>
+struct require<Check, std::integer_sequence<int>> {
+  static constexpr bool ok = true;
+};
+template <class Check, int First, int... More>
+struct require<Check, std::integer_sequence<int, First, More...>>
+    : broken_rule<quoted_line<Check, First>(), quoted_line<Check, More>()...> {
   static constexpr bool ok = true;
 };
 
+#endif
 #endif
 
 }  // namespace meshpar::inline v0

@@ -31,6 +31,7 @@ enum class rule : unsigned char {
   dimension_must_be_even,
   // configurations (rules/)
   positive_sizes,
+  values_in_range,
   heads_divisible_by_tp,
   kv_heads_fit_tp,
   heads_divisible_by_kv_heads,
@@ -44,11 +45,75 @@ enum class rule : unsigned char {
   moe_with_tp_needs_sequence_parallel,
   folding_products_agree,
   layers_divisible_by_pp,
+  stage_layers_add_up,
   experts_divisible_by_ep,
+  top_k_fits_experts,
   sequence_divisible_by_cp,
+  heads_divisible_by_cp,
   feature_not_built_yet,
   memory_fits,
   world_size_matches_plan,
 };
+
+// What the cheapest repair changes; its number is beside it in a verdict. For compilers that print no sentence.
+enum class fix : unsigned char {
+  none,
+  see_sentence,
+  set_heads,
+  set_kv_heads,
+  set_head_dim,
+  set_hidden,
+  set_seq,
+  set_layers,
+  set_experts,
+  set_top_k,
+  set_global_batch,
+  set_micro_batch,
+  set_pp,
+  set_dp,
+  set_cp,
+  set_tp,
+  set_edp,
+  set_ep,
+  set_etp,
+  set_sequence_parallel,
+  set_stage_layers,
+  set_zero,
+  set_recompute,
+  set_ranks,
+  use_f32,
+  use_f64,
+};
+
+// What a user does about it, as a sentence says it before the number.
+constexpr const char* name_of(fix f) {
+  constexpr const char* words[] = {"",
+                                   "",
+                                   "set heads to ",
+                                   "set kv_heads to ",
+                                   "set head_dim to ",
+                                   "set hidden to ",
+                                   "set seq to ",
+                                   "set layers to ",
+                                   "set experts to ",
+                                   "set top_k to ",
+                                   "set global_batch to ",
+                                   "set micro_batch to ",
+                                   "set pp to ",
+                                   "set dp to ",
+                                   "set cp to ",
+                                   "set tp to ",
+                                   "set edp to ",
+                                   "set ep to ",
+                                   "set etp to ",
+                                   "set sequence_parallel to ",
+                                   "set stage_layers, largest ",
+                                   "set zero to ",
+                                   "set recompute to ",
+                                   "start ranks: ",
+                                   "",
+                                   ""};
+  return words[static_cast<int>(f)];
+}
 
 }  // namespace meshpar::inline v0

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/rules/words.hpp>
+
+namespace meshpar::inline v0 {
+
+constexpr verdict experts_divisible_by_ep(const model& m, const job&, const plan& p) {
+  if (m.experts == 0 && (p.ep > 1 || p.etp > 1)) {
+    const bool ep = p.ep > 1;
+    const remedy r{ep ? fix::set_ep : fix::set_etp, 1};
+    text t;
+    t << quantity{ep ? "ep" : "etp", ep ? p.ep : p.etp} << " but the model has no experts; " << r;
+    return refuse(rule::experts_divisible_by_ep, 0, ep ? p.ep : p.etp, r, t);
+  }
+  if (divides(p.ep, m.experts)) return {};
+  return not_divisible(rule::experts_divisible_by_ep, {"experts", m.experts}, {"ep", p.ep},
+                       {fix::set_ep, largest_divisor(m.experts, p.ep)});
+}
+
+// A dense model has top_k 0; otherwise each token goes to at least one expert and to none twice.
+constexpr verdict top_k_fits_experts(const model& m, const job&, const plan&) {
+  const bool dense = m.experts == 0;
+  if (dense ? m.top_k == 0 : m.top_k >= 1 && m.top_k <= m.experts) return {};
+  const remedy r{fix::set_top_k, dense ? 0 : m.top_k < 1 ? 1 : m.experts};
+  text t;
+  t << quantity{"top_k", m.top_k} << " does not fit " << quantity{"experts", m.experts} << "; " << r;
+  return refuse(rule::top_k_fits_experts, m.top_k, m.experts, r, t);
+}
+
+// A token that every rank of tp holds would be sent to its experts tp times.
+constexpr verdict moe_with_tp_needs_sequence_parallel(const model& m, const job&, const plan& p) {
+  if (m.experts <= 0 || p.tp <= 1 || p.sequence_parallel) return {};
+  text t;
+  t << quantity{"experts", m.experts} << " would get each token " << p.tp << " times over tp; set sequence_parallel";
+  return refuse(rule::moe_with_tp_needs_sequence_parallel, m.experts, p.tp, {fix::set_sequence_parallel, 1}, t);
+}
+
+// Attention and experts cut the same ranks of a stage in two ways.
+constexpr verdict folding_products_agree(const model&, const job&, const plan& p) {
+  const long stage = stage_size(p), cut = 1L * p.ep * p.etp;
+  if (p.edp < 0 || cut < 1 || stage < 1) return {};
+  if (p.edp == 0 ? divides(cut, stage) : p.edp * cut == stage) return {};
+  if (divides(cut, stage)) {
+    const remedy r{fix::set_edp, stage / cut};
+    text t;
+    t << quantity{"edp * ep * etp", p.edp * cut} << " is not " << quantity{"dp * cp * tp", stage} << "; " << r;
+    return refuse(rule::folding_products_agree, p.edp * cut, stage, r, t);
+  }
+  const remedy smaller = p.etp > 1 && !divides(p.etp, stage)
+                             ? remedy{fix::set_etp, largest_divisor(stage, p.etp)}
+                             : remedy{fix::set_ep, largest_divisor(stage / p.etp, p.ep)};
+  return not_divisible(rule::folding_products_agree, {"dp * cp * tp", stage}, {"ep * etp", cut}, smaller);
+}
+
+}  // namespace meshpar::inline v0
