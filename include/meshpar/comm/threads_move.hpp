@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/comm/chunk.hpp>
+#include <meshpar/comm/reduce.hpp>
+#include <meshpar/comm/threads_group.hpp>
+
+namespace meshpar::inline v0::threading {
+
+inline const std::byte* bytes_at(const void* p, long offset) { return static_cast<const std::byte*>(p) + offset; }
+inline std::byte* bytes_at(void* p, long offset) { return static_cast<std::byte*>(p) + offset; }
+
+// Moves the data of one call for one member, after all members have posted it. Gathers, exchanges and reduce-scatters
+// read from peers; a large all-reduce reads its own chunk of every input, once, and writes it to every output.
+// Counts the bytes that reach this member as it goes: see threads::received.
+class mover {
+ public:
+  // in, out: room for n pointers each
+  mover(group_state& g, int me, long sequence, const void** in, void** out)
+      : g_(g), me_(me), sequence_(sequence), in_(in), out_(out), mine_(g.slot_of(me, sequence)), what_(mine_.what) {}
+
+  void move(bool eager) {
+    switch (what_.kind) {
+      case call_kind::all_gather: return all_gather();
+      case call_kind::reduce_scatter: return reduce_scatter();
+      case call_kind::all_reduce: return eager ? all_reduce_alone() : all_reduce_own_chunk();
+      case call_kind::all_to_all: return all_to_all();
+      case call_kind::all_to_all_v: return all_to_all_v();
+      case call_kind::broadcast: return broadcast();
+      default: return;
+    }
+  }
+
+ private:
+  void all_gather() {
+    for (int q = me_, i = 0; i < n(); ++i, q = next(q))
+      for (long o = 0; o < what_.outer; ++o)
+        take(q, bytes_at(mine_.out, (o * n() + q) * what_.inner), bytes_at(from(q), o * what_.inner), what_.inner);
+  }
+
+  void all_to_all() {
+    for (int q = me_, i = 0; i < n(); ++i, q = next(q))
+      take(q, bytes_at(mine_.out, q * what_.inner), bytes_at(from(q), me_ * what_.inner), what_.inner);
+  }
+
+  void all_to_all_v() {
+    const long* receive = g_.counts_of(me_, sequence_) + 2 * n();
+    for (int q = me_, i = 0; i < n(); ++i, q = next(q))
+      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]), receive[q]);
+  }
+
+  void broadcast() {
+    if (what_.peer != me_) take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
+  }
+
+  void reduce_scatter() {
+    const long piece = what_.inner * size_of(what_.element);
+    for (long o = 0; o < what_.outer; ++o) {
+      for (int q = 0; q < n(); ++q) in_[q] = bytes_at(from(q), (o * n() + me_) * piece);
+      out_[0] = bytes_at(mine_.out, o * piece);
+      reduce(1, {0, what_.inner});
+    }
+    received() += (n() - 1) * what_.outer * piece;
+  }
+
+  void all_reduce_own_chunk() {
+    const chunk own = chunk_of(what_.inner, n(), me_);
+    for (int q = 0; q < n(); ++q) {
+      in_[q] = from(q);
+      out_[q] = g_.slot_of(q, sequence_).out;
+    }
+    reduce(n(), own);
+    const long bytes = own.size() * size_of(what_.element);
+    received() += (n() - 1) * bytes;
+    for (int q = 0; q < n(); ++q)
+      if (q != me_) g_.at(q).credited.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  // Counts what the chunked form would have received.
+  void all_reduce_alone() {
+    for (int q = 0; q < n(); ++q) in_[q] = from(q);
+    out_[0] = mine_.out;
+    reduce(1, {0, what_.inner});
+    const long own = chunk_of(what_.inner, n(), me_).size();
+    received() += ((n() - 1) * own + what_.inner - own) * size_of(what_.element);
+  }
+
+  void reduce(int outs, chunk part) {
+    reducer(what_.element, what_.accumulate, what_.how)(in_, n(), out_, outs, part.begin, part.end);
+  }
+
+  void take(int q, std::byte* to, const std::byte* piece, long bytes) {
+    if (to != piece && bytes > 0) __builtin_memcpy(to, piece, static_cast<std::size_t>(bytes));
+    if (q != me_) received() += bytes;
+  }
+
+  int n() const { return g_.size(); }
+  int next(int q) const { return q + 1 == n() ? 0 : q + 1; }
+  const void* from(int q) const { return g_.slot_of(q, sequence_).in; }
+  long& received() { return g_.at(me_).received; }
+
+  group_state& g_;
+  int me_;
+  long sequence_;
+  const void** in_;
+  void** out_;
+  slot& mine_;
+  const call& what_;
+};
+
+}  // namespace meshpar::inline v0::threading

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/comm/threads_group.hpp>
+
+namespace meshpar::inline v0::threading {
+
+// A send waits for room (posting), a collective for its members and a receive for its message (arriving); who lent
+// memory to its peers waits until they are through with it (leaving).
+enum class phase : std::uint8_t { posting, arriving, leaving, done };
+
+// A call that this rank has started and not yet waited for.
+struct pending {
+  long serial = 0;
+  group_state* g = nullptr;
+  int me = 0;  // index in g
+  call what;
+  long sequence = 0;  // of the collective in its group, of the send in its channel
+  threading::phase phase = threading::phase::arriving;
+  bool eager = false;
+  int arrived = 0, left = 0;  // members [0, arrived) have posted, [0, left) have finished
+  const void* in = nullptr;   // of a send
+  void* out = nullptr;        // of a receive
+
+  bool is_send() const { return what.kind == call_kind::send; }
+  bool is_receive() const { return what.kind == call_kind::receive; }
+  bool is_message() const { return is_send() || is_receive(); }
+  bool has_posted(int q) const { return g->slot_of(q, sequence).posted.load(std::memory_order_acquire) > sequence; }
+  bool has_finished(int q) const { return g->slot_of(q, sequence).finished.load(std::memory_order_acquire) > sequence; }
+
+  // Does this call still wait for member q?
+  bool misses(int q) const {
+    if (is_message()) return q == what.peer;
+    return phase == threading::phase::leaving ? !has_finished(q) : !has_posted(q);
+  }
+};
+
+}  // namespace meshpar::inline v0::threading
