@@ -6,8 +6,9 @@
 # The compiler must print exactly one error for each such line, with all of the words, as whole words, in the line
 # that says `error:`, and must name the source line somewhere; and it must print no other error.
 
-# CMake splits lists at semicolons and joins them inside square brackets: neither may stay in a text.
+# CMake splits lists at semicolons, but not after a backslash nor inside square brackets: none may stay in a text.
 function(plain text result)
+  string(REPLACE "\\" "/" text "${text}")
   string(REPLACE ";" "," text "${text}")
   string(REPLACE "[" "(" text "${text}")
   string(REPLACE "]" ")" text "${text}")

@@ -16,11 +16,10 @@ if(way STREQUAL "find_package")
   file(RENAME ${scratch}/installed ${scratch}/moved)  # the package holds no absolute path
 endif()
 
-string(REPLACE ";" "$<SEMICOLON>" components "${components}")
+list(JOIN components "," components)
 foreach(parts IN ITEMS "" "${components}")
-  string(REPLACE "$<SEMICOLON>" ";" parts "${parts}")
   run_or_fail(${CMAKE_COMMAND} -S ${scratch}/outside -B ${scratch}/build -G ${generator}
-    -D CMAKE_CXX_COMPILER=${compiler} -D WAY=${way} -D "PARTS=${parts}" -D EXPECTED_VERSION=${version}
+    -D CMAKE_CXX_COMPILER=${compiler} -D WAY=${way} -D PARTS=${parts} -D EXPECTED_VERSION=${version}
     -D MESHPAR_SOURCE=${source} -D CMAKE_PREFIX_PATH=${scratch}/moved
     -D FETCHCONTENT_SOURCE_DIR_MESHPAR=${source} -D FETCHCONTENT_FULLY_DISCONNECTED=ON
   )
