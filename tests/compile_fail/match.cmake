@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -D command=<compiler;and;flags> -D source=<file> -P match.cmake
+#
+# A line of <source> that must be refused ends in
+#     // expect: word, word
+# The compiler must print exactly one error for each such line, with all of the words, as whole words, in the line
+# that says `error:`, and must name the source line somewhere; and it must print no other error.
+
+# CMake splits lists at semicolons, but not after a backslash nor inside square brackets: none may stay in a text.
+function(plain text result)
+  string(REPLACE "\\" "/" text "${text}")
+  string(REPLACE ";" "," text "${text}")
+  string(REPLACE "[" "(" text "${text}")
+  string(REPLACE "]" ")" text "${text}")
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Whether <line> holds every word. A number may carry the suffix that some compilers print.
+function(holds_words line words result)
+  set(${result} TRUE PARENT_SCOPE)
+  foreach(word IN LISTS words)
+    string(REGEX REPLACE "([.+*()^$?|\\])" "\\\\\\1" pattern "${word}")
+    if(NOT line MATCHES "(^|[^A-Za-z0-9_])${pattern}[UL]*($|[^A-Za-z0-9_])")
+      set(${result} FALSE PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${command} ${source}
+  OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status
+)
+plain("${output}" lines)
+string(REPLACE "\n" ";" lines "${lines}")
+set(errors ${lines})
+list(FILTER errors INCLUDE REGEX "error( #[0-9]+(-D)?)?: ")
+
+file(READ ${source} text)
+plain("${text}" text)
+string(REPLACE "\n" ";" text "${text}")
+cmake_path(GET source FILENAME file)
+
+set(complaints "")
+set(expectations 0)
+set(number 0)
+foreach(line IN LISTS text)
+  math(EXPR number "${number} + 1")
+  if(NOT line MATCHES "// expect: (.*[^ ]) *$")
+    continue()
+  endif()
+  math(EXPR expectations "${expectations} + 1")
+  string(REGEX REPLACE " *, *" ";" words "${CMAKE_MATCH_1}")
+
+  set(met FALSE)
+  foreach(error IN LISTS errors)
+    holds_words("${error}" "${words}" met)
+    if(met)
+      list(FIND errors "${error}" index)
+      list(REMOVE_AT errors ${index})
+      break()
+    endif()
+  endforeach()
+  if(NOT met)
+    string(REPLACE ";" " " words "${words}")
+    string(APPEND complaints "  line ${number}: no error with the words: ${words}\n")
+  elseif(NOT lines MATCHES "${file}[:(]${number}[:)]|at line ${number}[^0-9]|line ${number} of ")
+    string(APPEND complaints "  line ${number}: refused, but the output does not name this line\n")
+  endif()
+endforeach()
+
+if(expectations EQUAL 0 AND NOT errors)
+  string(APPEND complaints "  nothing is expected and nothing is refused\n")
+endif()
+if(errors)
+  string(REPLACE ";" "\n    " errors "${errors}")
+  string(APPEND complaints "  errors that nothing expects:\n    ${errors}\n")
+endif()
+if(status EQUAL 0)
+  string(APPEND complaints "  the compiler accepted the file\n")
+endif()
+if(complaints)
+  message(FATAL_ERROR "${source}\n${complaints}\nThe compiler said:\n${output}")
+endif()
+message("${expectations} refusals, each as expected")
