@@ -67,8 +67,8 @@ TEST_CASE("COL-03 all-gather of the two chunks") {
 
 TEST_CASE("COL-04 all-reduce is reduce-scatter, then all-gather") {
   const auto once = on_ranks(2, [](auto& comm, auto& g) { return all_reduce(comm, g, of(example, g)); });
-  const auto both = on_ranks(
-      2, [](auto& comm, auto& g) { return all_gather(comm, g, reduce_scatter(comm, g, of(example, g))); });
+  const auto both =
+      on_ranks(2, [](auto& comm, auto& g) { return all_gather(comm, g, reduce_scatter(comm, g, of(example, g))); });
   CHECK(once == both);
 }
 

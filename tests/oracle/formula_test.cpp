@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "formula.hpp"
+
 #include "golden.hpp"
 
 #include <doctest/doctest.h>
@@ -54,8 +55,9 @@ TEST_CASE("the golden models have every parameter of their configuration") {
   CHECK(llama.gradients.size() == 1 + 2 * 9 + 2);
   const auto h = gpt2.hidden;
   CHECK(parameters(gpt2) == (gpt2.vocab + gpt2.positions) * h + gpt2.layers * (12 * h * h + 13 * h) + 2 * h);
-  CHECK(parameters(llama) == 2 * llama.vocab * h + h +
-                                 llama.layers * (2 * h * h + 2 * h * llama.kv_heads * llama.head_dim + 3 * h * llama.ffn + 2 * h));
+  CHECK(parameters(llama) ==
+        2 * llama.vocab * h + h +
+            llama.layers * (2 * h * h + 2 * h * llama.kv_heads * llama.head_dim + 3 * h * llama.ffn + 2 * h));
   CHECK(oracle::find(llama, "layers.1.attention.key").shape == std::vector<std::size_t>{32, 16});
   CHECK_THROWS(oracle::find(llama, "position"));
   CHECK_THROWS(read_golden("bert"));

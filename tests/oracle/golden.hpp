@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -62,7 +63,9 @@ inline double largest_difference(const summary& golden, std::span<const double> 
   const std::size_t n = ours.size();
   if (golden.entries.size() != std::min<std::size_t>(n, 64)) return std::numeric_limits<double>::infinity();
   double worst = 0, max_abs = 0, sum = 0, squares = 0;
-  const auto take = [&](double d) { worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, std::abs(d)); };
+  const auto take = [&](double d) {
+    worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, std::abs(d));
+  };
   for (double v : ours) max_abs = std::max(max_abs, std::abs(v)), sum += v, squares += v * v;
   for (std::size_t k = 0; k < golden.entries.size(); ++k) take((ours[entry_index(k, n)] - golden.entries[k]) / scale);
   take((max_abs - golden.max_abs) / scale);
@@ -89,14 +92,29 @@ inline summary read_summary(const nlohmann::json& j) {
 }
 
 inline gradient read_gradient(const nlohmann::json& j) {
-  return {j.at("name"), j.at("shape").get<std::vector<std::size_t>>(), from_hex(j.at("weights_digest")), read_summary(j)};
+  return {j.at("name"), j.at("shape").get<std::vector<std::size_t>>(), from_hex(j.at("weights_digest")),
+          read_summary(j)};
 }
 
 inline model read_model(const nlohmann::json& j) {
-  model m{j.at("name"),     j.at("layers"),     j.at("hidden"), j.at("heads"), j.at("kv_heads"),
-          j.at("head_dim"), j.at("ffn"),        j.at("vocab"),  j.at("positions"), j.at("batch"),
-          j.at("seq"),      j.at("norm_eps"),   j.at("rope_theta"), j.at("tied"), j.at("loss"),
-          from_hex(j.at("tokens_digest")), read_summary(j.at("logits")), {}};
+  model m{j.at("name"),
+          j.at("layers"),
+          j.at("hidden"),
+          j.at("heads"),
+          j.at("kv_heads"),
+          j.at("head_dim"),
+          j.at("ffn"),
+          j.at("vocab"),
+          j.at("positions"),
+          j.at("batch"),
+          j.at("seq"),
+          j.at("norm_eps"),
+          j.at("rope_theta"),
+          j.at("tied"),
+          j.at("loss"),
+          from_hex(j.at("tokens_digest")),
+          read_summary(j.at("logits")),
+          {}};
   for (const nlohmann::json& g : j.at("gradients")) m.gradients.push_back(read_gradient(g));
   return m;
 }

@@ -26,8 +26,9 @@ class blocking {
   void all_to_all(const group& g, const void* in, void* out, long bytes_per_peer) {
     self().start_all_to_all(g, in, out, bytes_per_peer).wait();
   }
-  void all_to_all_v(const group& g, const void* in, std::span<const long> send_bytes, std::span<const long> send_offsets,
-                    void* out, std::span<const long> receive_bytes, std::span<const long> receive_offsets) {
+  void all_to_all_v(const group& g, const void* in, std::span<const long> send_bytes,
+                    std::span<const long> send_offsets, void* out, std::span<const long> receive_bytes,
+                    std::span<const long> receive_offsets) {
     self().start_all_to_all_v(g, in, send_bytes, send_offsets, out, receive_bytes, receive_offsets).wait();
   }
   void broadcast(const group& g, void* buffer, long bytes, int root) {

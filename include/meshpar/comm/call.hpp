@@ -12,7 +12,16 @@ enum class reduction : std::uint8_t { sum, max };
 constexpr const char* name_of(reduction how) { return how == reduction::sum ? "sum" : "max"; }
 
 enum class call_kind : std::uint8_t {
-  none, all_gather, reduce_scatter, all_reduce, all_to_all, all_to_all_v, broadcast, barrier, send, receive
+  none,
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  all_to_all_v,
+  broadcast,
+  barrier,
+  send,
+  receive
 };
 inline constexpr int call_kinds = 10;
 

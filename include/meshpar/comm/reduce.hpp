@@ -12,10 +12,12 @@ using reduce_function = void (*)(const void* const* in, int n, void* const* out,
 
 template <reduction How, class A>
 constexpr A combine(A a, A b) {
-  if constexpr (How == reduction::max) return a < b ? b : a;
+  if constexpr (How == reduction::max)
+    return a < b ? b : a;
   else if constexpr (__is_same(A, std::int32_t))  // wraps
     return static_cast<A>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  else return a + b;
+  else
+    return a + b;
 }
 
 // The sums stay in a block that fits the registers or the first cache, so each input is read and each output is

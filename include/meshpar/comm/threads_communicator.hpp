@@ -34,7 +34,8 @@ class threads : public blocking<threads> {
   in_flight start_all_gather(const meshpar::group& g, const void* in, void* out, long outer, long inner_bytes) {
     const call what = make(call_kind::all_gather, outer, inner_bytes);
     const long bytes = outer * inner_bytes;
-    engine_->require_apart(what, {in, bytes}, {out, bytes * g.size()}, outer == 1 ? -g.index() * inner_bytes : no_offset);
+    engine_->require_apart(what, {in, bytes}, {out, bytes * g.size()},
+                           outer == 1 ? -g.index() * inner_bytes : no_offset);
     return start(g, what, in, bytes, out);
   }
 
@@ -80,7 +81,9 @@ class threads : public blocking<threads> {
     return start(g, what, buffer, g.index() == root ? bytes : 0, buffer);
   }
 
-  in_flight start_barrier(const meshpar::group& g) { return start(g, make(call_kind::barrier, 1, 0), nullptr, 0, nullptr); }
+  in_flight start_barrier(const meshpar::group& g) {
+    return start(g, make(call_kind::barrier, 1, 0), nullptr, 0, nullptr);
+  }
 
   // A message reaches the oldest receive of its tag; both sides state its bytes. Up to 4 KiB are buffered, a longer
   // send completes when it has been received.
@@ -117,7 +120,8 @@ class threads : public blocking<threads> {
     return {.kind = kind, .peer = peer, .outer = tag, .inner = bytes};
   }
   call make_reduction(call_kind kind, long outer, long inner, dtype element, dtype accumulate, reduction how) {
-    const call what{.kind = kind, .element = element, .accumulate = accumulate, .how = how, .outer = outer, .inner = inner};
+    const call what{
+        .kind = kind, .element = element, .accumulate = accumulate, .how = how, .outer = outer, .inner = inner};
     if (!reducer(element, accumulate, how)) engine_->refuse(what, "has no such accumulation");
     return what;
   }

@@ -14,7 +14,8 @@ namespace meshpar::inline v0::threading {
 class group_state {
  public:
   explicit group_state(std::span<const int> ranks)
-      : ranks_(ranks.begin(), ranks.end()), members_(new member[ranks.size()]),
+      : ranks_(ranks.begin(), ranks.end()),
+        members_(new member[ranks.size()]),
         channels_(new std::atomic<channel*>[ranks.size() * ranks.size()]) {
     for (int q = 0; q < size(); ++q) allocate(members_[q]);
     for (std::size_t c = 0; c < ranks.size() * ranks.size(); ++c) channels_[c] = nullptr;
@@ -50,8 +51,8 @@ class group_state {
     cancelled_ = cancelled;
     broken_.store(true, std::memory_order_seq_cst);
   }
-  bool cancelled() const { return cancelled_; }             // once broken
-  const std::string& reason() const { return reason_; }     // once broken
+  bool cancelled() const { return cancelled_; }          // once broken
+  const std::string& reason() const { return reason_; }  // once broken
 
  private:
   void allocate(member& m) {

@@ -20,13 +20,20 @@ class mover {
 
   void move(bool eager) {
     switch (what_.kind) {
-      case call_kind::all_gather: return all_gather();
-      case call_kind::reduce_scatter: return reduce_scatter();
-      case call_kind::all_reduce: return eager ? all_reduce_alone() : all_reduce_own_chunk();
-      case call_kind::all_to_all: return all_to_all();
-      case call_kind::all_to_all_v: return all_to_all_v();
-      case call_kind::broadcast: return broadcast();
-      default: return;
+      case call_kind::all_gather:
+        return all_gather();
+      case call_kind::reduce_scatter:
+        return reduce_scatter();
+      case call_kind::all_reduce:
+        return eager ? all_reduce_alone() : all_reduce_own_chunk();
+      case call_kind::all_to_all:
+        return all_to_all();
+      case call_kind::all_to_all_v:
+        return all_to_all_v();
+      case call_kind::broadcast:
+        return broadcast();
+      default:
+        return;
     }
   }
 
@@ -45,11 +52,13 @@ class mover {
   void all_to_all_v() {
     const long* receive = g_.counts_of(me_, sequence_) + 2 * n();
     for (int q = me_, i = 0; i < n(); ++i, q = next(q))
-      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]), receive[q]);
+      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]),
+           receive[q]);
   }
 
   void broadcast() {
-    if (what_.peer != me_) take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
+    if (what_.peer != me_)
+      take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
   }
 
   void reduce_scatter() {

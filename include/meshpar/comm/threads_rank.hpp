@@ -145,7 +145,8 @@ class rank_engine : public rank_progress {
     before.phase = phase::leaving;
     progress();
     if (!before.has_finished(p.me))
-      refuse(p.what, "is number " + std::to_string(depth + 1) + " in flight on one group: wait for an earlier one first");
+      refuse(p.what,
+             "is number " + std::to_string(depth + 1) + " in flight on one group: wait for an earlier one first");
     wait_until(before, [&] { return all_finished(before); });
   }
 

@@ -29,7 +29,9 @@ struct alignas(64) status {
 class run_state {
  public:
   run_state(int size, threads_options options)
-      : size_(size), crowded_(size > static_cast<int>(std::thread::hardware_concurrency())), options_(options),
+      : size_(size),
+        crowded_(size > static_cast<int>(std::thread::hardware_concurrency())),
+        options_(options),
         status_(new status[static_cast<std::size_t>(size)]) {}
 
   int size() const { return size_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <meshpar/kernels/tile.hpp>
 #include <meshpar/device/gemm_shape.hpp>
+#include <meshpar/kernels/tile.hpp>
 
 #include <algorithm>
 #include <new>

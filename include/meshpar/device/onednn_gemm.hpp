@@ -25,8 +25,8 @@ struct onednn_product {
   static bool same(const key& x, const key& y) {
     const gemm_shape &p = x.shape, &q = y.shape;
     return p.m == q.m && p.n == q.n && p.k == q.k && p.a == q.a && p.b == q.b && p.c == q.c &&
-           p.transpose_a == q.transpose_a && p.transpose_b == q.transpose_b && x.alpha == y.alpha &&
-           x.beta == y.beta && x.narrow == y.narrow;
+           p.transpose_a == q.transpose_a && p.transpose_b == q.transpose_b && x.alpha == y.alpha && x.beta == y.beta &&
+           x.narrow == y.narrow;
   }
 
   static dnnl_engine_t engine() {
@@ -102,7 +102,7 @@ struct onednn_products {
   ~onednn_products() {
     for (onednn_product& p : table) p.drop();
     dnnl_stream_destroy(stream);
-    ::operator delete(space, std::align_val_t{64});
+    ::operator delete (space, std::align_val_t{64});
   }
   static onednn_products& of_this_thread() {
     thread_local onednn_products products;
@@ -119,8 +119,8 @@ struct onednn_products {
 
   void reserve(std::size_t wanted) {
     if (wanted <= bytes) return;
-    ::operator delete(space, std::align_val_t{64});
-    space = static_cast<char*>(::operator new(wanted, std::align_val_t{64}));
+    ::operator delete (space, std::align_val_t{64});
+    space = static_cast<char*>(::operator new (wanted, std::align_val_t{64}));
     bytes = wanted;
   }
 

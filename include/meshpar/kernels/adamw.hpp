@@ -16,9 +16,13 @@ struct adamw_step {
   A beta1, beta2, eps, keep, rate, root, clip;
 
   adamw_step(const adamw_settings& s, long step, double clip_scale)
-      : beta1(A(s.beta1)), beta2(A(s.beta2)), eps(A(s.eps)), keep(A(1 - s.learning_rate * s.decay)),
+      : beta1(A(s.beta1)),
+        beta2(A(s.beta2)),
+        eps(A(s.eps)),
+        keep(A(1 - s.learning_rate * s.decay)),
         rate(A(s.learning_rate / (1 - std::pow(s.beta1, double(step))))),
-        root(A(1 / std::sqrt(1 - std::pow(s.beta2, double(step))))), clip(A(clip_scale)) {}
+        root(A(1 / std::sqrt(1 - std::pow(s.beta2, double(step))))),
+        clip(A(clip_scale)) {}
 };
 
 // AdamW (Loshchilov and Hutter 2019) in one pass:

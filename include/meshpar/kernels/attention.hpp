@@ -39,8 +39,7 @@ MESHPAR_HD void softmax_step(const B& b, A* s, long keys, A* top, A* sum, A* shr
 // f(j, i, s[j, i]) on each element of s[keys, attention_tile].
 template <block B, class A, class F>
 MESHPAR_HD void for_each_score(const B& b, A* s, long keys, F f) {
-  for (long j = 0; j < keys; ++j)
-    for_each(b, {0, attention_tile}, [=](long i) { f(j, i, s[j * attention_tile + i]); });
+  for (long j = 0; j < keys; ++j) for_each(b, {0, attention_tile}, [=](long i) { f(j, i, s[j * attention_tile + i]); });
 }
 
 // Tiled attention, one tile of queries of one head (Dao et al. 2022, arXiv 2205.14135): o = softmax(scale q k^T) v
@@ -54,8 +53,8 @@ MESHPAR_HD void attention(const B& b, index_range tiles, T* o, accumulator_t<T>*
   const long d = a.head_dim, wide = padded_head(d), per_head = attention_tiles(a.queries);
   scratch_pieces<A> pieces{scratch};
   A *qt = pieces.take(d * side), *kr = pieces.take(side * wide), *vr = pieces.take(side * wide),
-    *out = pieces.take(side * wide), *s = pieces.take(side * side), *top = pieces.take(side),
-    *sum = pieces.take(side), *shrink = pieces.take(side);
+    *out = pieces.take(side * wide), *s = pieces.take(side * side), *top = pieces.take(side), *sum = pieces.take(side),
+    *shrink = pieces.take(side);
   for (long tile = tiles.begin; tile < tiles.end; ++tile) {
     const long head = tile / per_head % a.heads, sample = tile / per_head / a.heads, kv = head / a.group();
     const attention_span qs = tile_span(tile % per_head, a.queries, a.query_start);
@@ -90,8 +89,7 @@ MESHPAR_HD void attention(const B& b, index_range tiles, T* o, accumulator_t<T>*
           at *= a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
                                              ks.position + j);
         });
-      for (long i = 0; i < qs.count; ++i)
-        for_each(b, {0, wide}, [=](long c) { out[i * wide + c] *= shrink[i]; });
+      for (long i = 0; i < qs.count; ++i) for_each(b, {0, wide}, [=](long c) { out[i * wide + c] *= shrink[i]; });
       b.sync();
       b.multiply(out, wide, s, 1, side, vr, wide, qs.count, wide, ks.count);
     }

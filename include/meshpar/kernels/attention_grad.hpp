@@ -99,8 +99,7 @@ MESHPAR_HD void attention_key_value_grad(const B& b, index_range tiles, T* gk, T
   scratch_pieces<A> pieces{scratch};
   A *kt = pieces.take(d * side), *vt = pieces.take(d * side), *qr = pieces.take(side * wide),
     *gor = pieces.take(side * wide), *k_out = pieces.take(side * wide), *v_out = pieces.take(side * wide),
-    *s = pieces.take(side * side), *gs = pieces.take(side * side), *top = pieces.take(side),
-    *delta = pieces.take(side);
+    *s = pieces.take(side * side), *gs = pieces.take(side * side), *top = pieces.take(side), *delta = pieces.take(side);
   for (long tile = tiles.begin; tile < tiles.end; ++tile) {
     const long kv = tile / per_head % a.kv_heads, sample = tile / per_head / a.kv_heads;
     const attention_span ks = tile_span(tile % per_head, a.keys, a.key_start);

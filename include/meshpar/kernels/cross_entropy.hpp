@@ -10,10 +10,10 @@
 namespace meshpar::inline v0::kernels {
 
 // Softmax cross-entropy of logits[rows, width] whose vocabulary may be split over ranks, in parts with a reduction
-// between them: row_max, [max over ranks], row_sums, [sum over ranks], row_loss; then logits_grad. A rank holds the global
-// columns from vocab_begin; of its `width` columns the first `valid` are real and the rest padding, which takes part
-// in nothing. A label is a global column, or -1: no loss and no gradient. With smoothing e the target is
-// (1 - e) at the label plus e / vocab everywhere.
+// between them: row_max, [max over ranks], row_sums, [sum over ranks], row_loss; then logits_grad. A rank holds the
+// global columns from vocab_begin; of its `width` columns the first `valid` are real and the rest padding, which takes
+// part in nothing. A label is a global column, or -1: no loss and no gradient. With smoothing e the target is (1 - e)
+// at the label plus e / vocab everywhere.
 
 // m[rows] = the largest real logit, -inf where a rank has none.
 template <block B, class T>
@@ -54,7 +54,7 @@ MESHPAR_HD void row_sums(const B& b, index_range rows, row_terms<accumulator_t<T
 // loss[rows] = m + log(sum_exp) - (1 - e) target - e sum / vocab.
 template <block B, class A>
 MESHPAR_HD void row_loss(const B& b, index_range rows, A* per_row, const A* m, row_terms<A> terms,
-                     const std::int32_t* labels, double smoothing, long vocab) {
+                         const std::int32_t* labels, double smoothing, long vocab) {
   const A at_label = A(1 - smoothing), elsewhere = A(smoothing / double(vocab));
   for_each(b, rows, [=](long r) {
     const A value = m[r] + std::log(terms.sum_exp[r]) - at_label * terms.target[r] - elsewhere * terms.sum[r];
@@ -74,8 +74,8 @@ struct row_seed {
 template <block B, class T>
 MESHPAR_HD void logits_grad(const B& b, index_range rows, T* glogits, const T* logits, const accumulator_t<T>* m,
                             const accumulator_t<T>* sum_exp, const std::int32_t* labels,
-                            row_seed<accumulator_t<T>> seed, long vocab_begin, long width, long valid,
-                            double smoothing, long vocab) {
+                            row_seed<accumulator_t<T>> seed, long vocab_begin, long width, long valid, double smoothing,
+                            long vocab) {
   using A = accumulator_t<T>;
   const A at_label = A(1 - smoothing), elsewhere = A(smoothing / double(vocab));
   for (long r = rows.begin; r < rows.end; ++r) {
@@ -98,13 +98,13 @@ void row_max(accumulator_t<T>* m, const T* logits, long rows, long width, long v
   row_max(one_thread{}, {0, rows}, m, logits, width, valid);
 }
 template <class T>
-void row_sums(row_terms<accumulator_t<T>> terms, const T* logits, const accumulator_t<T>* m,
-              const std::int32_t* labels, long vocab_begin, long rows, long width, long valid) {
+void row_sums(row_terms<accumulator_t<T>> terms, const T* logits, const accumulator_t<T>* m, const std::int32_t* labels,
+              long vocab_begin, long rows, long width, long valid) {
   row_sums(one_thread{}, {0, rows}, terms, logits, m, labels, vocab_begin, width, valid);
 }
 template <class A>
 void row_loss(A* per_row, const A* m, row_terms<A> terms, const std::int32_t* labels, long rows, double smoothing,
-          long vocab) {
+              long vocab) {
   row_loss(one_thread{}, {0, rows}, per_row, m, terms, labels, smoothing, vocab);
 }
 template <class T>

@@ -50,9 +50,8 @@ MESHPAR_HD void dropout(const B& b, index_range tokens, T* y, const T* x, dropou
     const long sample = origin.sample + t % origin.batch, position = origin.position + t / origin.batch;
     const T* xr = x + t * width;
     T* yr = y + t * width;
-    for_each(b, {0, width}, [=](long i) {
-      yr[i] = T(A(xr[i]) * mask.template factor<A>(sample, position, 0, origin.feature + i));
-    });
+    for_each(b, {0, width},
+             [=](long i) { yr[i] = T(A(xr[i]) * mask.template factor<A>(sample, position, 0, origin.feature + i)); });
   }
 }
 

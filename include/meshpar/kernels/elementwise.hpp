@@ -53,8 +53,7 @@ MESHPAR_HD void add_bias(const B& b, index_range rows, T* y, const T* x, const T
 template <block B, class T>
 MESHPAR_HD void bias_grad(const B& b, index_range columns, accumulator_t<T>* gbias, const T* gy, long rows, long width,
                           bool accumulate) {
-  column_sums(b, columns, rows, gbias, accumulate,
-              [=](long r, long c) { return accumulator_t<T>(gy[r * width + c]); });
+  column_sums(b, columns, rows, gbias, accumulate, [=](long r, long c) { return accumulator_t<T>(gy[r * width + c]); });
 }
 
 template <class T>

@@ -35,9 +35,8 @@ MESHPAR_HD void layer_norm_input_grad(const B& b, index_range rows, T* gx, const
     const A sum = sum_over<A>(b, width, [=](long i) { return A(gr[i]) * A(gain[i]); });
     const A dot = sum_over<A>(b, width, [=](long i) { return A(gr[i]) * A(gain[i]) * (A(xr[i]) - mid); });
     const A level = sum / A(width), along = dot * scale * scale / A(width);
-    for_each(b, {0, width}, [=](long i) {
-      out[i] = T(scale * (A(gr[i]) * A(gain[i]) - level - (A(xr[i]) - mid) * along));
-    });
+    for_each(b, {0, width},
+             [=](long i) { out[i] = T(scale * (A(gr[i]) * A(gain[i]) - level - (A(xr[i]) - mid) * along)); });
   }
 }
 

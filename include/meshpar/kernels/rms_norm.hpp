@@ -33,8 +33,7 @@ MESHPAR_HD void rms_norm_input_grad(const B& b, index_range rows, T* gx, const T
     const A scale = rstd[r];
     const A dot = sum_over<A>(b, width, [=](long i) { return A(gr[i]) * A(gain[i]) * A(xr[i]); });
     const A along = dot * scale * scale / A(width);
-    for_each(b, {0, width},
-             [=](long i) { out[i] = T(scale * (A(gr[i]) * A(gain[i]) - A(xr[i]) * along)); });
+    for_each(b, {0, width}, [=](long i) { out[i] = T(scale * (A(gr[i]) * A(gain[i]) - A(xr[i]) * along)); });
   }
 }
 

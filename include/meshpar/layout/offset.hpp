@@ -5,8 +5,9 @@
 namespace meshpar::inline v0 {
 
 // A layout as a function (rank, local index) -> global index, and back. One factor after the other, major to minor: a
-// contiguous factor over N ranks cuts what is held into N pieces, and rank c keeps piece c; a zigzag factor cuts it into
-// 2N, and rank c keeps the pieces c and 2N-1-c, in that order. A minor factor cuts what its majors left, in local order.
+// contiguous factor over N ranks cuts what is held into N pieces, and rank c keeps piece c; a zigzag factor cuts it
+// into 2N, and rank c keeps the pieces c and 2N-1-c, in that order. A minor factor cuts what its majors left, in local
+// order.
 
 // Consecutive elements of a dimension: `count` of them from `global` on, held from `local` on.
 struct run {
@@ -62,8 +63,8 @@ constexpr std::int64_t global_index(const split_dim& d, const mesh& m, int rank,
   return local;
 }
 
-// Which rank holds a global index, and where: the rank with the coordinates of `like_rank` on all axes that do not split
-// the dimension. The inverse of global_index.
+// Which rank holds a global index, and where: the rank with the coordinates of `like_rank` on all axes that do not
+// split the dimension. The inverse of global_index.
 struct place_of {
   int rank = 0;
   std::int64_t local = 0;

@@ -12,15 +12,13 @@
 namespace meshpar::inline v0 {
 
 // Causal self-attention with as many KV heads as the model says: multi-head, grouped or multi-query. Heads are split
-// over tp because the plan splits the dim `heads`; where tp exceeds the KV heads, these are replicated over a part of it.
+// over tp because the plan splits the dim `heads`; where tp exceeds the KV heads, these are replicated over a part of
+// it.
 struct attention_layer {
-  static constexpr const char* scope = "attention";
-  static constexpr const char* norm_scope = "attention.norm";
-
   bool biased, rotated, normed;
   double eps, theta, rate;
-  param<decltype(dims::hidden), decltype(dims::heads), decltype(dims::head_dim)> query{"query", dims::hidden, dims::heads,
-                                                                                       dims::head_dim};
+  param<decltype(dims::hidden), decltype(dims::heads), decltype(dims::head_dim)> query{"query", dims::hidden,
+                                                                                       dims::heads, dims::head_dim};
   param<decltype(dims::hidden), decltype(dims::kv_heads), decltype(dims::head_dim)> key{"key", dims::hidden,
                                                                                         dims::kv_heads, dims::head_dim};
   decltype(key) value{"value", dims::hidden, dims::kv_heads, dims::head_dim};

@@ -12,9 +12,6 @@ namespace meshpar::inline v0 {
 // Two products with an activation between, or SwiGLU's three. Column- and row-parallel are what `contract` yields when
 // the plan splits `ffn`.
 struct mlp {
-  static constexpr const char* scope = "mlp";
-  static constexpr const char* norm_scope = "mlp.norm";
-
   activation_kind activation;
   bool biased;
   param<decltype(dims::hidden), decltype(dims::ffn)> up{"up", dims::hidden, dims::ffn};

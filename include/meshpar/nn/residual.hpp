@@ -6,17 +6,28 @@
 
 namespace meshpar::inline v0 {
 
+// A layer that wants to know the model is made from it.
+template <class Layer>
+constexpr Layer make(const model& m) {
+  if constexpr (requires { Layer(m); })
+    return Layer(m);
+  else
+    return Layer{};
+}
+
 // x + dropout(inner(norm(x))): the pre-norm residual block.
 template <class Inner>
 struct residual {
   norm_layer norm;
   Inner inner;
   double rate;
+  const char *scope, *norm_scope;
 
-  constexpr explicit residual(const model& m) : norm(m), inner(m), rate(m.dropout) {}
+  constexpr residual(const model& m, const char* name, const char* norm_name)
+      : norm(m), inner(make<Inner>(m)), rate(m.dropout), scope(name), norm_scope(norm_name) {}
 
   constexpr auto forward(const auto& r, auto x) const {
-    return sum(x, dropout(inner.forward(r.in(Inner::scope), norm.forward(r.in(Inner::norm_scope), x)), rate, 0));
+    return sum(x, dropout(inner.forward(r.in(scope), norm.forward(r.in(norm_scope), x)), rate, 0));
   }
 };
 

@@ -7,9 +7,9 @@
 namespace meshpar::inline v0 {
 
 // Causal softmax(q k^T scale) v, tiled (Dao et al. 2022, arXiv 2205.14135): q [seq, batch, heads, head_dim], k and v
-// [seq, batch, kv_heads, head_dim], each KV head serving heads / kv_heads query heads. What is saved is the logarithm of
-// the softmax's sum, [batch, heads, seq]; scratch is O(tile). n = {seq, batch, heads, head_dim, kv_heads, dropout site},
-// a = {scale, dropout rate}.
+// [seq, batch, kv_heads, head_dim], each KV head serving heads / kv_heads query heads. What is saved is the logarithm
+// of the softmax's sum, [batch, heads, seq]; scratch is O(tile). n = {seq, batch, heads, head_dim, kv_heads, dropout
+// site}, a = {scale, dropout rate}.
 struct attention_op {
   double rate;
   int site;
@@ -57,7 +57,7 @@ constexpr void attention_op::input_grad(tracer& t, const record& r) {
   const int scratch = t.make_raw(scratch_bytes(r.n[3], accumulator_of(t.plan.compute)), dtype::bytes);
   record g = r;
   g.op = &grad_info;
-  g.in = values_of(t.grad_of(r.out[0]), t.need(q), t.need(k), t.need(v), r.out[0], r.out[1]);
+  g.in = values_of(t.need(q), t.need(k), t.need(v), t.grad_of(r.out[0]), r.out[0], r.out[1]);
   g.out = values_of(dq, dk, dv, scratch);
   t.add(g, r.line);
   t.contribute(q, dq);

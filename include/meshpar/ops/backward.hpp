@@ -6,7 +6,7 @@ namespace meshpar::inline v0 {
 
 // y += x in another type, or z = x + y of gradients; n = {elements}.
 struct accumulate_op {
-  static constexpr operation info{.name = "accumulate"};      // out += in
+  static constexpr operation info{.name = "accumulate"};    // out += in
   static constexpr operation sum_info{.name = "grad_sum"};  // out = in + in
 };
 
@@ -17,7 +17,10 @@ constexpr void tracer::contribute(int id, int term) {
     return;
   }
   const int total = make(values[term].shape, values[term].type);
-  add({.op = &accumulate_op::sum_info, .in = values_of(grad_of(id), term), .out = values_of(total), .n = {count(term)}});
+  add({.op = &accumulate_op::sum_info,
+       .in = values_of(grad_of(id), term),
+       .out = values_of(total),
+       .n = {count(term)}});
   grads_[id] = static_cast<std::int16_t>(total + 1);
 }
 
@@ -38,7 +41,8 @@ constexpr int tracer::need(int id) {
   if (v.made_by == no_value || v.made_by >= forward_records) return id;
   const record made = records[v.made_by];
   if (made.op != &to_op::info || made.n[0] != static_cast<std::int64_t>(typing::collective::all_gather)) return id;
-  if (gathered_[id] == 0) gathered_[id] = static_cast<std::int16_t>(to_op::emit_to(*this, made.line, v.shape, need(made.in[0])) + 1);
+  if (gathered_[id] == 0)
+    gathered_[id] = static_cast<std::int16_t>(to_op::emit_to(*this, made.line, v.shape, need(made.in[0])) + 1);
   return gathered_[id] - 1;
 }
 

@@ -44,8 +44,7 @@ constexpr void contract_op::weight_grad(tracer& t, const record& r) {
   t.add({.op = &info,
          .in = swap ? values_of(dy, x) : values_of(x, dy),
          .out = values_of(dw),
-         .n = {swap ? r.n[columns] : r.n[depth], swap ? r.n[depth] : r.n[columns], r.n[rows], 1, 0,
-               t.adds(dw)}},
+         .n = {swap ? r.n[columns] : r.n[depth], swap ? r.n[depth] : r.n[columns], r.n[rows], 1, 0, t.adds(dw)}},
         r.line);
   t.deliver(r.in[1], dw);
 }

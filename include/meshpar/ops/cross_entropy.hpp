@@ -6,17 +6,19 @@
 
 namespace meshpar::inline v0 {
 
-// The sum over this rank's tokens of the cross-entropy of logits [seq, batch, vocab] with labels [seq, batch]; a label of
-// -1 counts nothing. Where the vocabulary is split, the row's largest logit and the sums over it travel, the logits don't.
-// The gradient is written over the logits. n = {rows, width held, logical vocabulary}, a = {label smoothing}.
+// The sum over this rank's tokens of the cross-entropy of logits [seq, batch, vocab] with labels [seq, batch]; a label
+// of -1 counts nothing. Where the vocabulary is split, the row's largest logit and the sums over it travel, the logits
+// don't. The gradient is written over the logits. n = {rows, width held, logical vocabulary}, a = {label smoothing}.
 struct cross_entropy_op {
   double smoothing;
   std::int64_t logical_vocab;
 
   static constexpr void input_grad(tracer& t, const record& r);
-  static constexpr operation max_info{.name = "row_max"};   // m from {logits}
-  static constexpr operation sums_info{.name = "row_sums"};  // {sum of e^(x-m), x at the label, sum of x} from {logits, m, labels}
-  static constexpr operation info{.name = "cross_entropy", .input_grad = &input_grad};  // loss from {logits, m, sums, labels}
+  static constexpr operation max_info{.name = "row_max"};  // m from {logits}
+  static constexpr operation sums_info{
+      .name = "row_sums"};  // {sum of e^(x-m), x at the label, sum of x} from {logits, m, labels}
+  static constexpr operation info{.name = "cross_entropy",
+                                  .input_grad = &input_grad};  // loss from {logits, m, sums, labels}
   static constexpr operation grad_info{.name = "cross_entropy_grad"};
 
   static constexpr judged rule(const layout& logits, const layout& labels, const mesh&) {
@@ -27,15 +29,19 @@ struct cross_entropy_op {
     const std::int64_t width = t.shape(logits).dims.back().local, rows = t.count(logits) / width;
     const axis_set split = t.shape(logits).dims.back().by.axes();
     const dtype statistics = accumulator_of(t.plan.compute);
-    const int m = t.make_raw(rows, statistics), sums = t.make_raw(3 * rows, statistics), loss = t.make(out, statistics);
-    record r{.op = &max_info, .in = values_of(logits), .out = values_of(m), .n = {rows, width, logical_vocab},
+    const int m = t.make_raw(rows, statistics), sums = t.make_raw(3 * rows, statistics), loss = t.make(out, dtype::f64),
+              per_row = t.make_raw(rows, statistics);
+    record r{.op = &max_info,
+             .in = values_of(logits),
+             .out = values_of(m),
+             .n = {rows, width, logical_vocab},
              .a = {smoothing}};
     t.add(r, line);
     to_op::emit_all_reduce(t, line, m, rows, split, true);
     r.op = &sums_info, r.in = values_of(logits, m, labels), r.out = values_of(sums);
     t.add(r, line);
     to_op::emit_all_reduce(t, line, sums, 3 * rows, split, false);
-    r.op = &info, r.in = values_of(logits, m, sums, labels), r.out = values_of(loss);
+    r.op = &info, r.in = values_of(logits, m, sums, labels), r.out = values_of(loss, per_row);
     t.add(r, line);
     return loss;
   }

@@ -6,15 +6,18 @@
 namespace meshpar::inline v0 {
 
 // y = x masked and scaled by 1 / (1 - rate); the mask is a function of global indices, so forward and backward are one
-// record kind and no mask is saved. n = {tokens, width, site within the block}, a = {rate}. The operand's layout tells
-// where its elements stand globally.
+// record kind and no mask is saved. n = {tokens, width, site within the block, batch}, a = {rate}. The operand's layout
+// tells where its elements stand globally.
 struct dropout_op {
   double rate;
   int site;
 
   static constexpr void input_grad(tracer& t, const record& r) {
     const int dx = t.make(dual(t.shape(r.in[0]), t.plan.ranks), t.values[r.in[0]].type);
-    t.add({.op = &info, .in = values_of(t.grad_of(r.out[0])), .out = values_of(dx), .n = {r.n[0], r.n[1], r.n[2]},
+    t.add({.op = &info,
+           .in = values_of(t.grad_of(r.out[0])),
+           .out = values_of(dx),
+           .n = {r.n[0], r.n[1], r.n[2], r.n[3]},
            .a = {r.a[0]}},
           r.line);
     t.contribute(r.in[0], dx);
@@ -26,7 +29,11 @@ struct dropout_op {
     if (rate == 0) return x;
     const std::int64_t width = out.dims.back().local;
     const int y = t.make(out, t.values[x].type);
-    t.add({.op = &info, .in = values_of(x), .out = values_of(y), .n = {t.count(x) / width, width, site}, .a = {rate}},
+    t.add({.op = &info,
+           .in = values_of(x),
+           .out = values_of(y),
+           .n = {t.count(x) / width, width, site, out.dims[1].local},
+           .a = {rate}},
           line);
     return y;
   }

@@ -6,8 +6,8 @@
 namespace meshpar::inline v0 {
 
 // RMSNorm (Zhang and Sennrich 2019) over the last dim: y = x / sqrt(mean(x^2) + eps) * gain; LayerNorm (Ba et al. 2016)
-// also subtracts the mean and adds a bias. n = {rows, width, add to gradients}, a = {eps}. What is saved beside x are the row
-// statistics {1/deviation} or {mean, 1/deviation}.
+// also subtracts the mean and adds a bias. n = {rows, width, add to gradients}, a = {eps}. What is saved beside x are
+// the row statistics {1/deviation} or {mean, 1/deviation}.
 struct norm_op {
   static constexpr void input_grad(tracer& t, const record& r);
   static constexpr void weight_grad(tracer& t, const record& r);
@@ -20,8 +20,9 @@ struct rms_norm_kind : norm_op {
 };
 struct layer_norm_kind : norm_op {
   static constexpr operation info{"layer_norm", &input_grad, &weight_grad};
-  static constexpr operation input_grad_info{.name = "layer_norm_input_grad"};    // dx from {dy, x, gain, mean, rstd}
-  static constexpr operation weight_grad_info{.name = "layer_norm_weight_grad"};  // {dgain, dbias} += {dy, x, mean, rstd}
+  static constexpr operation input_grad_info{.name = "layer_norm_input_grad"};  // dx from {dy, x, gain, mean, rstd}
+  static constexpr operation weight_grad_info{.name =
+                                                  "layer_norm_weight_grad"};  // {dgain, dbias} += {dy, x, mean, rstd}
 };
 
 constexpr void norm_op::input_grad(tracer& t, const record& r) {
@@ -52,9 +53,7 @@ constexpr void norm_op::weight_grad(tracer& t, const record& r) {
 template <dim_name Over>
 struct rms_norm_op : rms_norm_kind {
   double eps;
-  static constexpr judged rule(const layout& x, const layout& gain, const mesh&) {
-    return typing::norm(x, gain, Over);
-  }
+  static constexpr judged rule(const layout& x, const layout& gain, const mesh&) { return typing::norm(x, gain, Over); }
   constexpr int emit(tracer& t, int line, const layout& out, int x, int gain) const {
     const std::int64_t width = t.count(gain), rows = t.count(x) / width;
     const int y = t.make(out, t.values[x].type);
@@ -75,12 +74,9 @@ struct layer_norm_op : layer_norm_kind {
     const int y = t.make(out, t.values[x].type);
     const dtype statistics = accumulator_of(t.plan.compute);
     const int mean = t.make_raw(rows, statistics), rstd = t.make_raw(rows, statistics);
-    t.add({.op = &info,
-           .in = values_of(x, gain, bias),
-           .out = values_of(y, mean, rstd),
-           .n = {rows, width},
-           .a = {eps}},
-          line);
+    t.add(
+        {.op = &info, .in = values_of(x, gain, bias), .out = values_of(y, mean, rstd), .n = {rows, width}, .a = {eps}},
+        line);
     return y;
   }
 };

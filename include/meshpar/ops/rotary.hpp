@@ -14,8 +14,11 @@ struct rotary_op {
 
   static constexpr void input_grad(tracer& t, const record& r) {
     const int dx = t.make(dual(t.shape(r.in[0]), t.plan.ranks), t.values[r.in[0]].type);
-    t.add({.op = &info, .in = values_of(t.grad_of(r.out[0]), r.in[1]), .out = values_of(dx),
-           .n = {r.n[0], r.n[1], r.n[2], 1 - r.n[3]}, .a = {r.a[0]}},
+    t.add({.op = &info,
+           .in = values_of(t.grad_of(r.out[0]), r.in[1]),
+           .out = values_of(dx),
+           .n = {r.n[0], r.n[1], r.n[2], 1 - r.n[3]},
+           .a = {r.a[0]}},
           r.line);
     t.contribute(r.in[0], dx);
   }
@@ -26,8 +29,11 @@ struct rotary_op {
     const std::int64_t positions = out.dims[0].local, width = out.dims.back().local;
     const int table = t.make_constant(positions * width, accumulator_of(t.plan.compute), theta);
     const int y = t.make(out, t.values[x].type);
-    t.add({.op = &info, .in = values_of(x, table), .out = values_of(y),
-           .n = {positions, t.count(x) / positions / width, width, 0}, .a = {theta}},
+    t.add({.op = &info,
+           .in = values_of(x, table),
+           .out = values_of(y),
+           .n = {positions, t.count(x) / positions / width, width, 0},
+           .a = {theta}},
           line);
     return y;
   }

@@ -7,10 +7,10 @@
 namespace meshpar::inline v0 {
 
 // A tensor inside a layer, in two forms that the same layer accepts. `traced` has its layout as data: programs are made
-// with it, at compile time and at run time, by code compiled once for all plans. `tensor` has its layout in its type and
-// nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what is refused names
-// the user's own line. `refused` is what a refused operation returns: every operation takes it in silence, so that
-// nothing cascades.
+// with it, at compile time and at run time, by code compiled once for all plans. `tensor` has its layout in its type
+// and nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what is refused
+// names the user's own line. `refused` is what a refused operation returns: every operation takes it in silence, so
+// that nothing cascades.
 struct traced {
   tracer* on = nullptr;
   int id = no_value;
@@ -58,9 +58,6 @@ constexpr auto apply(const Op&, int, tensor<L, Plan>, tensor<More, Plan>...) {
   return result_of<check<Op, Plan, L, More...>, Plan>();
 }
 template <class Op, class... More>
-  requires(std::is_same_v<More, refused> || ...)
-constexpr refused apply(const Op&, int, More...) {
-  return {};
-}
+requires(std::is_same_v<More, refused> || ...) constexpr refused apply(const Op&, int, More...) { return {}; }
 
 }  // namespace meshpar::inline v0

@@ -33,7 +33,8 @@ constexpr int to_op::emit_to(tracer& t, int line, const layout& target, int id) 
   t.add({.op = &info,
          .in = values_of(id),
          .out = values_of(out),
-         .n = {static_cast<std::int64_t>(step.kind), outer, step.kind == typing::collective::all_reduce ? t.count(id) : larger / outer / ranks, ranks},
+         .n = {static_cast<std::int64_t>(step.kind), outer,
+               step.kind == typing::collective::all_reduce ? t.count(id) : larger / outer / ranks, ranks},
          .along = step.along},
         line);
   return out;

@@ -15,10 +15,9 @@ constexpr verdict hidden_divisible_by_heads(const model& m, const job&, const pl
 
 constexpr verdict heads_divisible_by_kv_heads(const model& m, const job&, const plan& p) {
   if (divides(m.kv_heads, m.heads)) return {};
-  return not_divisible(rule::heads_divisible_by_kv_heads, {"heads", m.heads}, {"kv_heads", m.kv_heads},
-                       {fix::set_kv_heads, largest(m.kv_heads, [&](long n) {
-                          return divides(n, m.heads) && kv_heads_fit(n, p.tp);
-                        })});
+  return not_divisible(
+      rule::heads_divisible_by_kv_heads, {"heads", m.heads}, {"kv_heads", m.kv_heads},
+      {fix::set_kv_heads, largest(m.kv_heads, [&](long n) { return divides(n, m.heads) && kv_heads_fit(n, p.tp); })});
 }
 
 // Rotary positions turn pairs of features.

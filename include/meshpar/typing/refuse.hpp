@@ -79,9 +79,9 @@ constexpr verdict pending_maximum(const char* what, const layout& x) {
 constexpr verdict invariant_mixed(const char* what, const layout& x, const layout& y) {
   const axis a = first_of((x.invariant | y.invariant) - (x.invariant & y.invariant));
   const char* side = x.invariant.contains(a) ? "left" : "right";
-  return broken_by(rule::invariant_mixed_with_another_state,
-                   states_at(what, x, y, a) << "I mixes only with I, or a gradient is not summed: "
-                                            << moved_to("R", side, a));
+  return broken_by(rule::invariant_mixed_with_another_state, states_at(what, x, y, a)
+                                                                 << "I mixes only with I, or a gradient is not summed: "
+                                                                 << moved_to("R", side, a));
 }
 
 // Two dims that meet must have equal local sizes and equal factor lists.

@@ -46,11 +46,12 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
   for (const extent& e : m.extents) {
     if (!s.contains(e.along) || out.dims[at].by.axes().contains(e.along)) continue;
     if (out.dims[at].local % e.ranks != 0)
-      return {{}, broken_by(rule::split_does_not_divide,
-                            text{} << "split: a rank holds " << static_cast<long>(out.dims[at].local) << " of "
-                                   << name_of(d) << ", which " << name_of(e.along) << " = " << e.ranks
-                                   << " does not divide",
-                            out.dims[at].local, e.ranks)};
+      return {
+          {},
+          broken_by(rule::split_does_not_divide,
+                    text{} << "split: a rank holds " << static_cast<long>(out.dims[at].local) << " of " << name_of(d)
+                           << ", which " << name_of(e.along) << " = " << e.ranks << " does not divide",
+                    out.dims[at].local, e.ranks)};
     out.dims[at].local /= e.ranks;
     out.dims[at].by.push_back({e.along, order::contiguous});
   }

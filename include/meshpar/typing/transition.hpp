@@ -57,7 +57,8 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
     const axis b = first_of(rest);
     t << ", " << name_of(b) << " from " << state_of(from, b) << " to " << state_of(to, b);
   }
-  return broken_by(rule::transition_is_not_one_collective, t << "; no one collective does that: write one `to` per axis");
+  return broken_by(rule::transition_is_not_one_collective,
+                   t << "; no one collective does that: write one `to` per axis");
 }
 constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
   return broken_by(rule::only_a_suffix_can_be_gathered,
@@ -74,8 +75,8 @@ constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
 constexpr verdict out_of_mesh_order(const split_dim& d) {
   return broken_by(rule::transition_is_not_one_collective,
                    text{} << "to: the axes that split " << name_of(d.name) << " (" << name_of(d.by)
-                          << ") are not in mesh order; move them one at a time, " << name_of(d.by[d.by.size() - 1].along)
-                          << " first when gathering");
+                          << ") are not in mesh order; move them one at a time, "
+                          << name_of(d.by[d.by.size() - 1].along) << " first when gathering");
 }
 
 constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
@@ -90,8 +91,8 @@ constexpr verdict not_the_same_tensor(const layout& from, const layout& to, cons
   }
   return from.dims.size() == to.dims.size()
              ? verdict{}
-             : broken_by(rule::dimension_missing, text{} << "to: " << name_of(from) << " and " << name_of(to)
-                                                         << " do not have the same dims",
+             : broken_by(rule::dimension_missing,
+                         text{} << "to: " << name_of(from) << " and " << name_of(to) << " do not have the same dims",
                          from.dims.size(), to.dims.size());
 }
 
@@ -120,7 +121,8 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
       c.from_dim = c.to_dim = i;
     } else {
       c.no = t.axes().contains(f.axes()) || f.axes().contains(t.axes())
-                 ? not_a_suffix(f.size() > t.size() ? from.dims[i] : to.dims[i], f.size() > t.size() ? to.dims[i] : from.dims[i])
+                 ? not_a_suffix(f.size() > t.size() ? from.dims[i] : to.dims[i],
+                                f.size() > t.size() ? to.dims[i] : from.dims[i])
                  : two_moves(from, to, (f.axes() | t.axes()) - (f.axes() & t.axes()));
     }
   }

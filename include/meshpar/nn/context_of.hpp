@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/config/plan.hpp>
+#include <meshpar/mesh/of_plan.hpp>
+#include <meshpar/ops/context.hpp>
+
+namespace meshpar::inline v0 {
+
+// What a plan makes of a model's dims. Here and nowhere else is said what tensor and sequence parallelism split: tp
+// splits the width of the MLP, heads and the vocabulary; KV heads over the part of tp that they can fill; and, with
+// sequence parallelism, the positions of the residual stream between blocks.
+constexpr context context_of(const model& m, const job& j, const plan& p) {
+  context c;
+  c.ranks = mesh_of(m, p);
+  const axis_set tp = whole_axis(axes::tp) & c.ranks.all();
+  const axis_set kv = axis_set(axes::tp) & c.ranks.all();
+  const int vocab = padded_vocab(m, p);
+  const placed_dim placement[] = {
+      {dims::hidden, m.hidden, m.hidden, {}},
+      {dims::ffn, m.ffn, m.ffn, tp},
+      {dims::heads, m.heads, m.heads, tp},
+      {dims::kv_heads, kv_heads_of(m), kv_heads_of(m), kv},
+      {dims::head_dim, head_dim_of(m), head_dim_of(m), {}},
+      {dims::vocab, vocab, m.vocab, tp},
+      {dims::positions, m.seq, m.seq, {}},
+  };
+  for (const placed_dim& d : placement) c.placement.push_back(d);
+
+  const order how = p.zigzag ? order::zigzag : order::contiguous;
+  const split_dim batch = make_dim(dims::batch, std::int64_t{j.micro_batch} * p.dp, c.ranks, axes::dp);
+  c.tokens = make_layout(make_dim(dims::seq, m.seq, c.ranks, axes::cp, how), batch);
+  c.stream =
+      make_layout(make_dim(dims::seq, m.seq, c.ranks, p.sequence_parallel ? axes::cp | tp : axis_set(axes::cp), how),
+                  batch, make_dim(dims::hidden, m.hidden, c.ranks));
+  if (!p.sequence_parallel) c.stream = with_invariant(c.stream, tp, c.ranks);
+  c.compute = p.precision.param;
+  c.grad = p.precision.grad;
+  c.reduce = p.precision.reduce;
+  return c;
+}
+
+}  // namespace meshpar::inline v0

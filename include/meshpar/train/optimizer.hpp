@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/kernels/adamw.hpp>
+#include <meshpar/kernels/elementwise.hpp>
+#include <meshpar/train/executor.hpp>
+
+#include <cmath>
+
+namespace meshpar::inline v0 {
+
+// What a step of the optimizer is told and what it tells.
+struct optimizer_settings {
+  kernels::adamw_settings adam{};
+  double decay = 0.1;    // of weights that start at random; gains and biases have none
+  double clip_norm = 1;  // the gradient's global norm is brought down to this; 0: not clipped
+};
+struct step_report {
+  double loss = 0;       // mean over the labels of the global batch
+  double grad_norm = 0;  // global, before clipping
+  bool skipped = false;  // the norm was not finite, so nothing was changed
+};
+
+// Sums gradients over the ranks where a parameter is replicated, takes the global norm with each weight counted once,
+// clips, and runs AdamW, all on the flat buckets. Element type T, gradients G, master weights A, moments M.
+template <class T, class G, class A, class M, class Device>
+class optimizer {
+ public:
+  optimizer(const program& p, Device& device, const arena& memory, int rank, const executor<Device>& bound)
+      : program_(p), device_(device), memory_(memory), world_(bound.group_along(p.where.ranks.all())) {
+    const mesh& m = p.where.ranks;
+    for (const flat_bucket& b : p.buckets) {
+      sync_.push_back(b.sync.empty() ? group{} : bound.group_along(b.sync));
+      counts_here_.push_back(m.position(rank, m.all() - b.split) == 0);
+    }
+    loss_here_ = m.position(rank, m.all() - p.where.tokens.split()) == 0;
+  }
+
+  void clear_gradients() { kernels::fill(gradients(), G{}, program_.elements()); }
+
+  // Needs the gradients of the whole step and the sum of the loss over this rank's tokens.
+  step_report step(double loss_sum, std::int64_t labels, long number, const optimizer_settings& s) {
+    for (int i = 0; i < program_.buckets.size(); ++i) reduce(i);
+    // In one message: the loss, counted on the ranks that hold different tokens, and the squares.
+    double* totals = reinterpret_cast<double*>(memory_.at(program_.memory.scalars.offset + alignment));
+    totals[0] = loss_here_ ? loss_sum : 0;
+    totals[1] = squares();
+    if (world_.size() > 1) device_.comm->all_reduce(world_, totals, totals, 2, dtype::f64, dtype::f64, reduction::sum);
+    step_report r{.loss = totals[0] / static_cast<double>(labels), .grad_norm = std::sqrt(totals[1])};
+    r.skipped = !std::isfinite(r.grad_norm);
+    if (!r.skipped) update(s, number, clip_scale(s, r.grad_norm));
+    return r;
+  }
+
+ private:
+  G* gradients() const { return reinterpret_cast<G*>(memory_.at(program_.memory.gradients.offset)); }
+
+  void reduce(int i) {
+    const flat_bucket& b = program_.buckets[i];
+    const group& g = sync_[static_cast<std::size_t>(i)];
+    if (g.size() < 2) return;
+    G* from = gradients() + b.begin;
+    device_.comm->all_reduce(g, from, from, b.end - b.begin, dtype_of<G>, program_.where.reduce, reduction::sum);
+  }
+  // A bucket's squares differ over the axes that split it; elsewhere it is a copy, which the first rank counts.
+  double squares() const {
+    double total = 0;
+    for (int i = 0; i < program_.buckets.size(); ++i) {
+      const flat_bucket& b = program_.buckets[i];
+      if (counts_here_[static_cast<std::size_t>(i)])
+        total += kernels::sum_of_squares(gradients() + b.begin, b.end - b.begin);
+    }
+    return total;
+  }
+  static double clip_scale(const optimizer_settings& s, double norm) {
+    return s.clip_norm > 0 && norm > s.clip_norm ? s.clip_norm / norm : 1;
+  }
+  void update(const optimizer_settings& s, long number, double scale) {
+    for (const flat_bucket& b : program_.buckets) {
+      kernels::adamw_settings adam = s.adam;
+      adam.decay = s.decay;
+      update_range(b.begin, b.decay_end, adam, number, scale);
+      adam.decay = 0;
+      update_range(b.decay_end, b.end, adam, number, scale);
+    }
+  }
+  void update_range(std::int64_t begin, std::int64_t end, const kernels::adamw_settings& adam, long number,
+                    double scale) {
+    const arena_plan& a = program_.memory;
+    kernels::adamw(at<T>(a.parameters, begin), at<A>(a.master, begin), at<M>(a.moments[0], begin),
+                   at<M>(a.moments[1], begin), gradients() + begin, end - begin, adam, number, scale);
+  }
+  template <class X>
+  X* at(const region& r, std::int64_t element) const {
+    return reinterpret_cast<X*>(memory_.at(r.offset)) + element;
+  }
+
+  const program& program_;
+  Device& device_;
+  const arena& memory_;
+  group world_;
+  std::vector<group> sync_;
+  std::vector<bool> counts_here_;
+  bool loss_here_ = false;
+};
+
+}  // namespace meshpar::inline v0

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/io/text.hpp>
+#include <meshpar/ops/host_kinds.hpp>
+#include <meshpar/train/initial.hpp>
+#include <meshpar/train/optimizer.hpp>
+
+namespace meshpar::inline v0 {
+
+// The four element types of a plan's precision.
+template <class T, class G, class A, class M>
+struct element_types {
+  using param = T;
+  using grad = G;
+  using master = A;
+  using moments = M;
+};
+
+// One rank of a run: a program, its memory, and the step. Types is an element_types; Gemm multiplies matrices.
+template <class Types, class Gemm, class Comm>
+class rank {
+ public:
+  using T = typename Types::param;
+  using G = typename Types::grad;
+  using A = typename Types::master;
+  using M = typename Types::moments;
+  using device = host<T, Gemm, Comm>;
+
+  rank(const program& p, Comm& comm)
+      : what_(p),
+        number_(comm.rank()),
+        device_{&comm, {.seed = p.task.seed}},
+        memory_(p.memory.height),
+        executor_(p, device_, memory_, number_, host_kinds::table<device>),
+        optimizer_(p, device_, memory_, number_, executor_) {
+    fill_constants();
+    initialise();
+  }
+  rank(const rank&) = delete;
+
+  int number() const { return number_; }
+  const program& plan() const { return what_; }
+  const arena& memory() const { return memory_; }
+  arena& memory() { return memory_; }
+  Comm& comm() { return *device_.comm; }
+  executor<device>& calls() { return executor_; }
+  step_state& now() { return device_.now; }
+
+  T* parameters() { return at<T>(what_.memory.parameters); }
+  const G* gradients() const { return at<G>(what_.memory.gradients); }
+
+  // Sets every parameter, and its master copy, to value(full name, logical index).
+  template <class Value>
+  void set_parameters(Value value) {
+    T* param = parameters();
+    A* master = at<A>(what_.memory.master);
+    kernels::fill(param, T{}, what_.elements());
+    kernels::fill(master, A{}, what_.elements());
+    for_each_parameter(
+        what_, number_,
+        [&](const parameter_entry& e, std::int64_t flat, const std::string& name, std::int64_t index, std::int64_t) {
+          const double v = value(e, name, index);
+          master[flat] = A(v);
+          param[flat] = T(v);
+        });
+  }
+
+  // One forward and backward pass of every micro-batch of a step: gradients and the loss are sums over this rank's
+  // tokens, the gradients' seed one over `labels`. ids(sample, position) and label(sample, position) are global.
+  template <class Ids, class Labels>
+  void accumulate(std::uint64_t step, std::int64_t labels, Ids ids, Labels label) {
+    optimizer_.clear_gradients();
+    scalars()[0] = 1 / static_cast<double>(labels);
+    scalars()[1] = 0;
+    device_.now.step = step;
+    for (int i = 0; i < micro_batches(what_.task, what_.how); ++i) {
+      load(i, ids, label);
+      executor_.forward();
+      executor_.backward();
+    }
+  }
+  double loss_sum() const { return scalars()[1]; }
+  step_report update(std::int64_t labels, long number, const optimizer_settings& s) {
+    return optimizer_.step(loss_sum(), labels, number, s);
+  }
+
+  // The forward pass alone, without dropout, over one micro-batch; the loss is the sum over this rank's tokens.
+  template <class Ids, class Labels>
+  double evaluate(int micro_batch, Ids ids, Labels label) {
+    scalars()[1] = 0;
+    device_.now.training = false;
+    load(micro_batch, ids, label);
+    executor_.forward();
+    device_.now.training = true;
+    return scalars()[1];
+  }
+
+ private:
+  template <class X>
+  X* at(const region& r) const {
+    return reinterpret_cast<X*>(memory_.at(r.offset));
+  }
+  double* scalars() const { return at<double>(what_.memory.scalars); }
+
+  void initialise() {
+    set_parameters([this](const parameter_entry& e, const std::string& name, std::int64_t index) {
+      return initial_value(what_, what_.declared(e), kernels::name_hash(name.c_str()), index);
+    });
+    for (const region& r : what_.memory.moments) kernels::fill(at<M>(r), M{}, what_.elements());
+    optimizer_.clear_gradients();
+  }
+  void fill_constants() {
+    for (int k = 0; k < block_kinds; ++k) {
+      const tracer& t = what_.blocks[k];
+      for (const record& r : t.records)
+        if (r.op == &rotary_op::info) {
+          using S = accumulator_t<T>;
+          const std::int64_t at_byte =
+              what_.memory.constants.offset + what_.constants_at(static_cast<block_kind>(k)) + t.values[r.in[1]].offset;
+          S* table = reinterpret_cast<S*>(memory_.at(at_byte));
+          kernels::rotary_tables(table, table + r.n[0] * r.n[2] / 2, r.n[0], r.n[2], r.a[0]);
+        }
+    }
+  }
+  // The ids and labels that this rank holds of a micro-batch, [seq, batch].
+  template <class Ids, class Labels>
+  void load(int micro_batch, Ids ids, Labels label) {
+    const layout& l = what_.where.tokens;
+    const mesh& m = what_.where.ranks;
+    device_.now.first_sample = std::int64_t{micro_batch} * l.global_size(1, m);
+    auto* id_out = at<std::int32_t>(what_.memory.ids);
+    auto* label_out = at<std::int32_t>(what_.memory.labels);
+    for (std::int64_t s = 0; s < l.dims[0].local; ++s)
+      for (std::int64_t b = 0; b < l.dims[1].local; ++b) {
+        const std::int64_t position = global_index(l.dims[0], m, number_, s);
+        const std::int64_t sample = device_.now.first_sample + global_index(l.dims[1], m, number_, b);
+        *id_out++ = ids(sample, position);
+        *label_out++ = label(sample, position);
+      }
+  }
+
+  const program& what_;
+  int number_;
+  device device_;
+  arena memory_;
+  executor<device> executor_;
+  optimizer<T, G, A, M, device> optimizer_;
+};
+
+// Calls f(element_types<...>) with the types of a precision; false when no such combination is built.
+template <class F>
+bool with_element_types(const precisions& p, F f) {
+  if (p == all_f32) return f(element_types<float, float, float, float>{}), true;
+  if (p == all_f64) return f(element_types<double, double, double, double>{}), true;
+  if (p == mixed_bf16) return f(element_types<bf16, float, float, float>{}), true;
+  if (p == mixed_bf16_grads) return f(element_types<bf16, bf16, float, float>{}), true;
+  return false;
+}
+
+}  // namespace meshpar::inline v0
