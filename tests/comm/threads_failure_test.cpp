@@ -281,15 +281,9 @@ TEST_CASE("bad arguments are refused where they are given") {
           c.all_reduce(g, x.data(), x.data() + 1, 4, dtype::f32, dtype::f32);
         }), "overlap"));
   CHECK(contains(refusal([&](comm_t c, group_t g) { c.all_gather(g, x.data(), x.data(), 1, -4); }), "negative size"));
-  CHECK(contains(refusal([&](comm_t c, group_t g) {
-          std::vector<mp::threads::in_flight> calls;
+  CHECK(contains(refusal([&](comm_t c, group_t) {
+          std::vector<mp::threads::in_flight> calls;  // cancelled by the refusal that unwinds past them
           const mp::group both = c.group(std::vector{0, 1});
-          (void)g;
-          try {
-            for (int i = 0; i < 17; ++i) calls.push_back(c.start_barrier(both));
-          } catch (...) {
-            for (auto& call : calls) new mp::threads::in_flight(std::move(call));  // never completes
-            throw;
-          }
+          for (int i = 0; i < 17; ++i) calls.push_back(c.start_barrier(both));
         }), "is number 17 in flight"));
 }
