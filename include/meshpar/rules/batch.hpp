@@ -6,8 +6,9 @@ namespace meshpar::inline v0 {
 
 // A smaller micro-batch changes memory only, so it is tried before the batch that is learnt from.
 constexpr remedy batch_repair(const job& j, const plan& p) {
-  if (divides(p.dp, j.global_batch)) return {fix::set_micro_batch, largest_divisor(j.global_batch / p.dp, j.micro_batch)};
-  return {fix::set_global_batch, round_up(j.global_batch, p.dp * j.micro_batch)};
+  if (divides(p.dp, j.global_batch))
+    return {fix::set_micro_batch, largest_divisor(j.global_batch / p.dp, j.micro_batch)};
+  return {fix::set_global_batch, round_up(j.global_batch, 1L * p.dp * j.micro_batch)};
 }
 
 constexpr verdict global_batch_divisible(const model&, const job& j, const plan& p) {
