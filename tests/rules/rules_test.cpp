@@ -99,9 +99,9 @@ static_assert(refused(mp::sequence_parallel_needs_tp, with([](setup& s) { s.p.tp
 static_assert(holds(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 8; })));
 static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.j.micro_batch = 3; }),
                       rule::global_batch_divisible, 16, 6,
-                      "global_batch (16) not divisible by dp * micro_batch (6); set micro_batch to 2"));
+                      "global_batch (16) not divisible by dp*micro_batch (6); set micro_batch to 2"));
 static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 3; }), rule::global_batch_divisible, 16, 6,
-                      "global_batch (16) not divisible by dp * micro_batch (6); set global_batch to 18"));
+                      "global_batch (16) not divisible by dp*micro_batch (6); set global_batch to 18"));
 
 // precision
 constexpr setup kept_in(mp::precisions p) {
