@@ -22,8 +22,7 @@ constexpr plan one{};
 static_assert(checked_plan<no_ffn, b16, one>::ok);  // expect: positive_sizes, 0, 1
 static_assert(checked_plan<m48, b16, one>::ok);
 
-constexpr model all_dropped{
-    .layers = 4, .hidden = 96, .heads = 48, .ffn = 240, .vocab = 250, .seq = 240, .dropout = 2};
+constexpr model all_dropped{.layers = 4, .hidden = 96, .heads = 48, .ffn = 240, .vocab = 250, .seq = 240, .dropout = 2};
 constexpr model tenth_dropped{
     .layers = 4, .hidden = 96, .heads = 48, .ffn = 240, .vocab = 250, .seq = 240, .dropout = 0.1};
 static_assert(checked_plan<all_dropped, b16, one>::ok);  // expect: values_in_range, 2

@@ -56,15 +56,31 @@ static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.rope_theta = 
                       -10000, 0, "rope_theta (-10000) must be above 0"));
 static_assert(refused(mp::values_in_range, with([](setup& s) { s.p.zero = 4; }), rule::values_in_range, 4, 0,
                       "zero (4) must be 0, 1, 2 or 3"));
-static_assert(mp::decimal(1.100001) == "1.100001" && mp::decimal(1e-9) == "0" && mp::decimal(1e300) == "above 1e12");
+static_assert(mp::decimal(1.100001) == "1.100001" && mp::decimal(1e-9) == "0" && mp::decimal(1.5e12) == "above 1e12");
+static_assert(!holds(mp::values_in_range, with([](setup& s) { s.j.label_smoothing = 1; })));
 
 // attention
 static_assert(holds(mp::hidden_divisible_by_heads, with([](setup& s) { s.m.heads = 48, s.m.head_dim = 3; })));
 static_assert(refused(mp::hidden_divisible_by_heads, with([](setup& s) { s.m.heads = 48; }),
-                      rule::hidden_divisible_by_heads, 64, 48, "hidden (64) not divisible by heads (48); set hidden to 96"));
+                      rule::hidden_divisible_by_heads, 64, 48,
+                      "hidden (64) not divisible by heads (48); set hidden to 96"));
 static_assert(holds(mp::heads_divisible_by_kv_heads, with([](setup& s) { s.m.kv_heads = 2; })));
 static_assert(refused(mp::heads_divisible_by_kv_heads, with([](setup& s) { s.m.kv_heads = 3; }),
-                      rule::heads_divisible_by_kv_heads, 8, 3, "heads (8) not divisible by kv_heads (3); set kv_heads to 2"));
+                      rule::heads_divisible_by_kv_heads, 8, 3,
+                      "heads (8) not divisible by kv_heads (3); set kv_heads to 2"));
+static_assert(refused(mp::heads_divisible_by_kv_heads, with([](setup& s) { s.m.heads = 12, s.m.kv_heads = 7; }),
+                      rule::heads_divisible_by_kv_heads, 12, 7,
+                      "heads (12) not divisible by kv_heads (7); set kv_heads to 4"));  // 6 would not fit tp
+constexpr auto rotary = [](setup& s) { s.m.positions = mp::position_kind::rotary; };
+static_assert(refused(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.hidden = 56; }),
+                      rule::head_dim_even_for_rotary, 7, 2,
+                      "head_dim (7) is odd but rotary turns pairs; set head_dim to 8"));
+static_assert(refused(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.heads = 48, s.m.head_dim = 1; }),
+                      rule::head_dim_even_for_rotary, 1, 2,
+                      "head_dim (1) is odd but rotary turns pairs; set head_dim to 2"));
+// What another rule refuses already is not refused twice.
+static_assert(holds(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.hidden = 60; })));
+static_assert(holds(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.head_dim = -3; })));
 constexpr setup odd = with([](setup& s) { s.m.head_dim = 5, s.m.positions = mp::position_kind::rotary; });
 static_assert(refused(mp::head_dim_even_for_rotary, odd, rule::head_dim_even_for_rotary, 5, 2,
                       "head_dim (5) is odd but rotary turns pairs; set head_dim to 6"));
@@ -82,12 +98,13 @@ static_assert(holds(mp::ffn_divisible_by_tp, with([](setup& s) { s.m.ffn = 132; 
 static_assert(refused(mp::ffn_divisible_by_tp, with([](setup& s) { s.m.ffn = 130; }), rule::ffn_divisible_by_tp, 130, 4,
                       "ffn (130) not divisible by tp (4); set tp to 2"));
 constexpr auto moe = [](setup& s) { s.m.experts = 8, s.m.top_k = 2; };
-static_assert(holds(mp::ffn_divisible_by_tp, with([](setup& s) { moe(s), s.m.ffn = 130; })));  // tp does not cut experts
+static_assert(holds(mp::ffn_divisible_by_tp,
+                    with([](setup& s) { moe(s), s.m.ffn = 130; })));  // tp does not cut experts
 static_assert(refused(mp::ffn_divisible_by_tp, with([](setup& s) { moe(s), s.p.etp = 3; }), rule::ffn_divisible_by_tp,
                       128, 3, "ffn (128) not divisible by etp (3); set etp to 2"));
 static_assert(holds(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 66, s.p.sequence_parallel = false; })));
-static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 66; }), rule::sequence_divisible_by_tp,
-                      66, 4, "seq (66) not divisible by tp (4); set tp to 2"));
+static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 66; }),
+                      rule::sequence_divisible_by_tp, 66, 4, "seq (66) not divisible by tp (4); set tp to 2"));
 static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 72, s.p.cp = 4; }),
                       rule::sequence_divisible_by_tp, 18, 4, "seq / cp (18) not divisible by tp (4); set tp to 2"));
 static_assert(holds(mp::sequence_parallel_needs_tp, {}));
@@ -95,13 +112,19 @@ static_assert(refused(mp::sequence_parallel_needs_tp, with([](setup& s) { s.p.tp
                       rule::sequence_parallel_needs_tp, 1, 1,
                       "sequence_parallel splits over tp, which is 1; set it to false"));
 
+static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 36, s.p.cp = 2; }),
+                      rule::sequence_divisible_by_tp, 18, 4, "seq / cp (18) not divisible by tp (4); set tp to 2"));
+
 // batch
+static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 1, s.j.micro_batch = 3; }),
+                      rule::global_batch_divisible, 16, 3,
+                      "global_batch (16) not divisible by dp*micro_batch (3); set micro_batch to 2"));
 static_assert(holds(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 8; })));
 static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.j.micro_batch = 3; }),
                       rule::global_batch_divisible, 16, 6,
                       "global_batch (16) not divisible by dp*micro_batch (6); set micro_batch to 2"));
-static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 3; }), rule::global_batch_divisible, 16, 6,
-                      "global_batch (16) not divisible by dp*micro_batch (6); set global_batch to 18"));
+static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 3; }), rule::global_batch_divisible, 16,
+                      6, "global_batch (16) not divisible by dp*micro_batch (6); set global_batch to 18"));
 
 // precision
 constexpr setup kept_in(mp::precisions p) {
@@ -128,10 +151,11 @@ static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::i32})
 
 // pipeline
 static_assert(holds(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 4; })));
-static_assert(refused(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 3; }), rule::layers_divisible_by_pp, 4, 3,
-                      "layers (4) not divisible by pp (3); set stage_layers, largest 2"));
+static_assert(refused(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 3; }), rule::layers_divisible_by_pp, 4,
+                      3, "layers (4) not divisible by pp (3); set stage_layers, largest 2"));
 static_assert(refused(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 4, s.p.virtual_stages = 2; }),
-                      rule::layers_divisible_by_pp, 4, 8, "layers (4) not divisible by pp * virtual_stages (8); set pp to 2"));
+                      rule::layers_divisible_by_pp, 4, 8,
+                      "layers (4) not divisible by pp * virtual_stages (8); set pp to 2"));
 constexpr setup stages(int first, int second, int third) {
   setup s;
   s.p.pp = 2;
@@ -147,17 +171,24 @@ static_assert(refused(mp::stage_layers_add_up, stages(2, 1, 1), rule::stage_laye
 static_assert(refused(mp::stage_layers_add_up, stages(4, 0, 0), rule::stage_layers_add_up, 1, 2,
                       "stage_layers names 1 stages but the plan has 2; set stage_layers, largest 2"));
 static_assert(!holds(mp::stage_layers_add_up, stages(5, 1, -2)));
+static_assert(refused(mp::stage_layers_add_up, with([](setup& s) { s.p.pp = 4, s.p.stage_layers[0] = 4; }),
+                      rule::stage_layers_add_up, 1, 4,
+                      "stage_layers names 1 stages but the plan has 4; set stage_layers, largest 1"));
 
 // context
 static_assert(holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.p.cp = 4; })));
 static_assert(refused(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 60, s.p.cp = 4; }),
                       rule::sequence_divisible_by_cp, 60, 8, "seq (60) not divisible by 2 * cp (8); set seq to 64"));
-static_assert(holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 60, s.p.cp = 4, s.p.zigzag = false; })));
+static_assert(holds(mp::sequence_divisible_by_cp,
+                    with([](setup& s) { s.m.seq = 60, s.p.cp = 4, s.p.zigzag = false; })));
 static_assert(refused(mp::sequence_divisible_by_cp, with([](setup& s) { s.p.cp = 3, s.p.zigzag = false; }),
                       rule::sequence_divisible_by_cp, 64, 3, "seq (64) not divisible by cp (3); set seq to 66"));
+static_assert(!holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 62, s.p.cp = 2; })));
+static_assert(holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 63; })));
 constexpr auto exchange_heads = [](setup& s) { s.p.context_exchange = mp::exchange_kind::heads; };
 static_assert(holds(mp::heads_divisible_by_cp, with([](setup& s) { exchange_heads(s), s.p.cp = 2; })));
 static_assert(holds(mp::heads_divisible_by_cp, with([](setup& s) { s.p.cp = 4; })));
+static_assert(holds(mp::heads_divisible_by_cp, with([](setup& s) { exchange_heads(s), s.p.tp = 5; })));
 static_assert(refused(mp::heads_divisible_by_cp, with([](setup& s) { exchange_heads(s), s.p.cp = 4; }),
                       rule::heads_divisible_by_cp, 8, 16, "heads (8) not divisible by tp * cp (16); set cp to 2"));
 static_assert(refused(mp::heads_divisible_by_cp,
@@ -170,9 +201,11 @@ static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { moe(s), s
                       rule::experts_divisible_by_ep, 8, 3, "experts (8) not divisible by ep (3); set ep to 2"));
 static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { s.p.ep = 2; }), rule::experts_divisible_by_ep, 0,
                       2, "ep (2) but the model has no experts; set ep to 1"));
-static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { s.p.etp = 2; }), rule::experts_divisible_by_ep, 0,
-                      2, "etp (2) but the model has no experts; set etp to 1"));
-static_assert(holds(mp::top_k_fits_experts, with(moe)));
+static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { s.p.etp = 2; }), rule::experts_divisible_by_ep,
+                      0, 2, "etp (2) but the model has no experts; set etp to 1"));
+static_assert(holds(mp::top_k_fits_experts, with(moe)) && holds(mp::top_k_fits_experts, {}));
+static_assert(holds(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 8, s.m.top_k = 1; })));
+static_assert(holds(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = s.m.top_k = 8; })));
 static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 8, s.m.top_k = 9; }),
                       rule::top_k_fits_experts, 9, 8, "top_k (9) does not fit experts (8); set top_k to 8"));
 static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 8; }), rule::top_k_fits_experts, 0, 8,
@@ -180,27 +213,46 @@ static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 
 static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.top_k = 2; }), rule::top_k_fits_experts, 2, 0,
                       "top_k (2) does not fit experts (0); set top_k to 0"));
 static_assert(holds(mp::moe_with_tp_needs_sequence_parallel, with(moe)));
+static_assert(holds(mp::moe_with_tp_needs_sequence_parallel, with([](setup& s) { s.p.sequence_parallel = false; })));
+static_assert(holds(mp::moe_with_tp_needs_sequence_parallel,
+                    with([](setup& s) { moe(s), s.p.sequence_parallel = false, s.p.tp = 1; })));
 static_assert(refused(mp::moe_with_tp_needs_sequence_parallel,
                       with([](setup& s) { moe(s), s.p.sequence_parallel = false; }),
                       rule::moe_with_tp_needs_sequence_parallel, 8, 4,
                       "experts (8) get each token tp (4) times; set sequence_parallel"));
 static_assert(holds(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.ep = 8; })));
 static_assert(holds(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.edp = 2, s.p.ep = 4; })));
+static_assert(holds(mp::folding_products_agree, with([](setup& s) { s.p.edp = -1; })));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { s.p.edp = 3; }), rule::folding_products_agree, 3,
+                      8, "edp * ep * etp (3) is not dp * cp * tp (8); set edp to 8"));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { s.p.dp = s.p.tp = 1, s.p.ep = 2; }),
+                      rule::folding_products_agree, 1, 2,
+                      "dp * cp * tp (1) not divisible by ep * etp (2); set ep to 1"));
 static_assert(refused(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.edp = 2, s.p.ep = 2; }),
                       rule::folding_products_agree, 4, 8, "edp * ep * etp (4) is not dp * cp * tp (8); set edp to 4"));
 static_assert(refused(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.ep = 3; }),
-                      rule::folding_products_agree, 8, 3, "dp * cp * tp (8) not divisible by ep * etp (3); set ep to 2"));
+                      rule::folding_products_agree, 8, 3,
+                      "dp * cp * tp (8) not divisible by ep * etp (3); set ep to 2"));
 static_assert(refused(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.ep = 2, s.p.etp = 3; }),
-                      rule::folding_products_agree, 8, 6, "dp * cp * tp (8) not divisible by ep * etp (6); set etp to 2"));
+                      rule::folding_products_agree, 8, 6,
+                      "dp * cp * tp (8) not divisible by ep * etp (6); set etp to 2"));
 
 // not built
 static_assert(holds(mp::feature_not_built_yet, {}));
 static_assert(refused(mp::feature_not_built_yet, with([](setup& s) { s.p.pp = 2, s.p.zero = 1; }),
                       rule::feature_not_built_yet, 2, 1, "not built yet: pp (2), zero (1)"));
 
+static_assert(refused(mp::feature_not_built_yet, with([](setup& s) {
+                        s.p.virtual_stages = s.p.cp = s.m.experts = s.p.ep = s.p.etp = 2;
+                        s.p.recompute = mp::recompute_kind::full;
+                      }),
+                      rule::feature_not_built_yet, 2, 1,
+                      "not built yet: virtual_stages (2), cp (2), experts (2), ep (2), etp (2), recompute (2)"));
+
 // world
 static_assert(mp::world_size_matches_plan(good_plan, 8).holds());
-static_assert(mp::world_size_matches_plan(good_plan, 6).why == "ranks (6) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8");
+static_assert(mp::world_size_matches_plan(good_plan, 6).why ==
+              "ranks (6) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8");
 
 // Both forms of one configuration.
 inline constexpr mp::model named_model = good_model;
@@ -239,9 +291,10 @@ void follow(const mp::verdict& v, setup& s) {
     case mp::fix::set_virtual_stages: s.p.virtual_stages = to; break;
     case mp::fix::set_stage_layers:
       for (int i = 0; i < mp::stage_limit; ++i)
-        s.p.stage_layers[i] = i >= mp::chunk_count(s.p) ? 0
-                                                        : (s.m.layers + static_cast<int>(mp::chunk_count(s.p)) - 1 - i) /
-                                                              static_cast<int>(mp::chunk_count(s.p));
+        s.p.stage_layers[i] = i >= mp::chunk_count(s.p)
+                                  ? 0
+                                  : (s.m.layers + static_cast<int>(mp::chunk_count(s.p)) - 1 - i) /
+                                        static_cast<int>(mp::chunk_count(s.p));
       break;
     case mp::fix::set_zero: s.p.zero = to; break;
     case mp::fix::set_recompute: s.p.recompute = static_cast<mp::recompute_kind>(to); break;
@@ -305,7 +358,8 @@ TEST_CASE("the smallest sizes, which stand in for a refused configuration, are l
   CHECK(mp::broken_entries(mp::smallest_model, mp::smallest_job, mp::one_rank) == 0);
 }
 
-// Following one repair makes its rule hold (three at most, where a rule is about several fields), and following all of them ends in a legal configuration.
+// Following one repair makes its rule hold (three at most, where a rule is about several fields), and following all of
+// them ends in a legal configuration.
 TEST_CASE("repairs repair") {
   generator g{2024};
   std::uint64_t seen = 0;

@@ -25,7 +25,7 @@ struct plan {
   bool sequence_parallel = false;
   int zero = 0;  // 0 to 3: what is split over the data ranks: nothing, optimizer, and gradients, and parameters
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  int virtual_stages = 1;          // chunks of layers that one pipeline rank holds
+  int virtual_stages = 1;           // chunks of layers that one pipeline rank holds
   int stage_layers[stage_limit]{};  // layers of each of the pp * virtual_stages chunks; all 0: equal
   recompute_kind recompute = recompute_kind::none;
   exchange_kind context_exchange = exchange_kind::ring;

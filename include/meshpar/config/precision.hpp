@@ -16,11 +16,8 @@ struct precisions {
 };
 
 inline constexpr precisions all_f32{};
-inline constexpr precisions all_f64{.param = dtype::f64,
-                                    .grad = dtype::f64,
-                                    .reduce = dtype::f64,
-                                    .master = dtype::f64,
-                                    .moments = dtype::f64};
+inline constexpr precisions all_f64{
+    .param = dtype::f64, .grad = dtype::f64, .reduce = dtype::f64, .master = dtype::f64, .moments = dtype::f64};
 // 18 bytes a parameter at rest: 2 + 4 + 4 + 8.
 inline constexpr precisions mixed_bf16{.param = dtype::bf16};
 // 16 bytes a parameter at rest: 2 + 2 + 4 + 8.

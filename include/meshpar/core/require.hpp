@@ -45,10 +45,8 @@ struct broken_rule;
 // The number as an int where it is one, so that no compiler adds a suffix to it.
 template <long N>
 constexpr auto plain_number() {
-  if constexpr (N == static_cast<int>(N))
-    return static_cast<int>(N);
-  else
-    return N;
+  if constexpr (N == static_cast<int>(N)) return static_cast<int>(N);
+  else return N;
 }
 
 template <class Check, bool = Check::result.holds()>

@@ -13,7 +13,7 @@ constexpr remedy batch_repair(const job& j, const plan& p) {
 
 constexpr verdict global_batch_divisible(const model&, const job& j, const plan& p) {
   const long piece = 1L * p.dp * j.micro_batch;
-  if (p.dp < 1 || divides(piece, j.global_batch)) return {};
+  if (divides(piece, j.global_batch)) return {};
   return not_divisible(rule::global_batch_divisible, {"global_batch", j.global_batch}, {"dp*micro_batch", piece},
                        batch_repair(j, p));
 }

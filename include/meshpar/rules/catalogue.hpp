@@ -15,7 +15,18 @@
 
 namespace meshpar::inline v0 {
 
-enum class area : unsigned char { sizes, attention, tensor, sequence, batch, precision, pipeline, context, experts, built };
+enum class area : unsigned char {
+  sizes,
+  attention,
+  tensor,
+  sequence,
+  batch,
+  precision,
+  pipeline,
+  context,
+  experts,
+  built
+};
 
 // A rule over a configuration. The predicate is asked with run-time values by tools and with constants by checked_plan.
 struct catalogue_entry {

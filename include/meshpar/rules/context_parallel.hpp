@@ -15,14 +15,15 @@ constexpr verdict sequence_divisible_by_cp(const model& m, const job&, const pla
 
 // Exchanging heads for sequence gives each rank of cp a part of the heads that tp left.
 constexpr verdict heads_divisible_by_cp(const model& m, const job&, const plan& p) {
-  if (p.context_exchange != exchange_kind::heads || p.cp <= 1 || p.tp < 1) return {};
+  if (p.context_exchange != exchange_kind::heads || p.cp <= 1) return {};
   const auto cut = [&](int heads, long cp) { return divides(cp * p.tp, heads); };
   const int kv_heads = kv_heads_of(m);
   if (cut(m.heads, p.cp) && cut(kv_heads, p.cp)) return {};
   const bool query = !cut(m.heads, p.cp);
-  return not_divisible(rule::heads_divisible_by_cp, {query ? "heads" : "kv_heads", query ? m.heads : kv_heads},
-                       {"tp * cp", 1L * p.tp * p.cp},
-                       {fix::set_cp, largest_that(p.cp, [&](long cp) { return cut(m.heads, cp) && cut(kv_heads, cp); })});
+  return not_divisible(
+      rule::heads_divisible_by_cp, {query ? "heads" : "kv_heads", query ? m.heads : kv_heads},
+      {"tp * cp", 1L * p.tp * p.cp},
+      {fix::set_cp, largest_that(p.cp, [&](long cp) { return cut(m.heads, cp) && cut(kv_heads, cp); })});
 }
 
 }  // namespace meshpar::inline v0

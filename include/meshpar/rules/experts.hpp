@@ -47,8 +47,8 @@ constexpr verdict folding_products_agree(const model&, const job&, const plan& p
     return refuse(rule::folding_products_agree, p.edp * cut, stage, r, t);
   }
   const long etp = largest_that(p.etp, [&](long n) { return divides(n * p.ep, stage); });
-  const remedy smaller = divides(p.etp, stage) ? remedy{fix::set_ep, largest_divisor(stage / p.etp, p.ep)}
-                                               : remedy{fix::set_etp, etp};
+  const remedy smaller =
+      divides(p.etp, stage) ? remedy{fix::set_ep, largest_divisor(stage / p.etp, p.ep)} : remedy{fix::set_etp, etp};
   return not_divisible(rule::folding_products_agree, {"dp * cp * tp", stage}, {"ep * etp", cut}, smaller);
 }
 

@@ -14,7 +14,8 @@ constexpr bool equal_stages(const plan& p) {
 constexpr remedy stage_repair(const model& m, const plan& p) {
   const long chunks = chunk_count(p);
   if (chunks <= m.layers) return {fix::set_stage_layers, (m.layers + chunks - 1) / chunks};
-  if (!divides(p.virtual_stages, m.layers)) return {fix::set_virtual_stages, largest_divisor(m.layers, p.virtual_stages)};
+  if (!divides(p.virtual_stages, m.layers))
+    return {fix::set_virtual_stages, largest_divisor(m.layers, p.virtual_stages)};
   return {fix::set_pp, largest_that(p.pp, [&](long pp) { return divides(pp * p.virtual_stages, m.layers); })};
 }
 
@@ -22,8 +23,7 @@ constexpr verdict layers_divisible_by_pp(const model& m, const job&, const plan&
   const long chunks = chunk_count(p);
   if (!equal_stages(p) || divides(chunks, m.layers)) return {};
   return not_divisible(rule::layers_divisible_by_pp, {"layers", m.layers},
-                       {p.virtual_stages == 1 ? "pp" : "pp * virtual_stages", chunks},
-                       stage_repair(m, p));
+                       {p.virtual_stages == 1 ? "pp" : "pp * virtual_stages", chunks}, stage_repair(m, p));
 }
 
 // Given layer counts: one for each chunk, none empty, together the model.

@@ -46,8 +46,8 @@ inline constexpr model smallest_model{.layers = 1, .hidden = 2, .heads = 1, .ffn
 inline constexpr job smallest_job{.global_batch = 1};
 inline constexpr plan one_rank{};
 
-// Compiles when every rule holds; otherwise each broken rule is one error, from a base of its own. By reference, so that
-// errors name the configuration in the user's words; `values` is the same configuration by value.
+// Compiles when every rule holds; otherwise each broken rule is one error, from a base of its own. By reference, so
+// that errors name the configuration in the user's words; `values` is the same configuration by value.
 template <const model& M, const job& J, const plan& P, class Broken = breaks_of<broken_entries(M, J, P)>>
 struct checked_plan;
 template <const model& M, const job& J, const plan& P>
