@@ -12,6 +12,7 @@ struct context {
   mesh m;
   int rank = 0;
   std::vector<layout> in;
+  const std::vector<ranks>* held = nullptr;  // what all ranks hold, for an operation with reductions inside
   std::int64_t position(std::size_t operand, int dim, std::int64_t local) const {
     return global_index(in[operand].dims[dim], m, rank, local);
   }
@@ -79,7 +80,7 @@ inline std::optional<ranks> run(const operation& op, const std::vector<ranks>& x
   for (int r = 0; r < m.size(); ++r) {
     std::vector<array> mine;
     for (const ranks& one : x) mine.push_back(one[static_cast<std::size_t>(r)]);
-    std::optional<array> out = op.local(mine, {m, r, in});
+    std::optional<array> out = op.local(mine, {m, r, in, &x});
     if (!out) return std::nullopt;
     y.push_back(std::move(*out));
   }
@@ -95,7 +96,7 @@ inline bool gradients_agree(const operation& op, const instance& t, const std::v
   for (int r = 0; r < m.size(); ++r) {
     std::vector<array> mine;
     for (const ranks& one : x) mine.push_back(one[static_cast<std::size_t>(r)]);
-    std::vector<array> back = pull_back(op, mine, seed[static_cast<std::size_t>(r)], {m, r, in});
+    std::vector<array> back = pull_back(op, mine, seed[static_cast<std::size_t>(r)], {m, r, in, &x});
     for (std::size_t k = 0; k < x.size(); ++k) g[k].push_back(std::move(back[k]));
   }
   for (std::size_t k = 0; k < x.size(); ++k)
@@ -159,7 +160,7 @@ inline void judge(const operation& op, const mesh& m, const std::vector<layout>&
     }
 }
 
-// Every combination of layouts of the operands; with `one_in` above 1, a random share of them.
+// Every combination of layouts of the operands; with `one_in` above 1, all legal ones and a random share of the others.
 inline tally judge_all(const operation& op, const mesh& m, unsigned one_in = 1, bool zigzag = false) {
   tally t;
   std::vector<std::vector<layout>> choices;
@@ -172,7 +173,7 @@ inline tally judge_all(const operation& op, const mesh& m, unsigned one_in = 1, 
   for (unsigned n = 0;; ++n) {
     std::vector<layout> in;
     for (std::size_t k = 0; k < at.size(); ++k) in.push_back(choices[k][at[k]]);
-    if (one_in == 1 || random() % one_in == 0) judge(op, m, in, t, n);
+    if (one_in == 1 || random() % one_in == 0 || op.rule(in).holds()) judge(op, m, in, t, n);
     std::size_t k = 0;
     while (k < at.size() && ++at[k] == choices[k].size()) at[k++] = 0;
     if (k == at.size()) return t;
