@@ -28,10 +28,13 @@ struct decoder_of {
   static constexpr model what = Configuration::m;
   static constexpr job task = Configuration::j;
   static constexpr plan how = Configuration::p;
-  static constexpr context where = context_of(what, task, how);
   using layers = stack<Attention, Mlp>;
   static constexpr layers make_layers() { return layers(what, task); }
 };
+
+// The context of a decoder: an object of its own, that types can refer to.
+template <class Net>
+inline constexpr context context_for = context_of(Net::what, Net::task, Net::how);
 
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
@@ -61,16 +64,17 @@ struct returns_the_stream<Stream, refused> {
 };
 
 // A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
-template <class Layer, const context& Plan>
+template <class Change, class Net>
 struct layer_check;
-template <class Layer, class Mine, const context& Plan>
-struct layer_check<replace<Layer, Mine>, Plan> {
-  using result = decltype(std::declval<const Mine&>().forward(typed_scope<Plan>{}, tensor<Plan.stream, Plan>{}));
-  static_assert(require<returns_the_stream<Plan.stream, result>>::ok);
+template <class Layer, class Mine, class Net>
+struct layer_check<replace<Layer, Mine>, Net> {
+  using stream = tensor<context_for<Net>.stream, context_for<Net>>;
+  using result = decltype(std::declval<const Mine&>().forward(typed_scope<context_for<Net>>{}, stream{}));
+  static_assert(require<returns_the_stream<stream::shape(), result>>::ok);
 };
 
-template <class Layer, const context& Plan>
-struct layer_check<replace<Layer, Layer>, Plan> {};  // ours: the trace checks it
+template <class Layer, class Net>
+struct layer_check<replace<Layer, Layer>, Net> {};  // ours: the trace checks it
 
 // The rules of operations in our own layers.
 template <class Net, bool Ours>
@@ -92,8 +96,8 @@ struct decoder : decoder_of<typename checked_plan<M, J, P>::values, typename rep
 
  private:
   static_assert(checked_plan<M, J, P>::ok);
-  [[no_unique_address]] layer_check<replace<attention_layer, attention>, value::where> attention_check;
-  [[no_unique_address]] layer_check<replace<mlp, feed_forward>, value::where> feed_forward_check;
+  [[no_unique_address]] layer_check<replace<attention_layer, attention>, value> attention_check;
+  [[no_unique_address]] layer_check<replace<mlp, feed_forward>, value> feed_forward_check;
   [[no_unique_address]] operations_check<value, std::is_same_v<attention, attention_layer> &&
                                                     std::is_same_v<feed_forward, mlp>> own_check;
 };
