@@ -9,7 +9,7 @@
 namespace meshpar::inline v0::threading {
 
 inline constexpr int depth = 16;            // calls that one rank may have in flight on one group
-inline constexpr long eager_bytes = 4096;   // up to here the caller's input is copied and not read by its peers
+inline constexpr long eager_bytes = 8192;   // up to here the caller's input is copied and not read by its peers
 
 // One call of one rank, as its peers see it. Call number s of a group uses slot s mod depth on every rank. Sequence
 // numbers only grow, so a flag needs no reset: posted > s means that s is there to be read, finished > s that this
