@@ -61,9 +61,10 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
 }
 constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
   return broken_by(rule::only_a_suffix_can_be_gathered,
-                   text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by) << ", not by "
-                          << name_of(to.by) << " and then more; only the last axes of a list can be gathered: gather "
-                          << name_of(from.by[from.by.size() - 1].along) << " too");
+                   text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by)
+                          << ", and only the last axes of that list can move, which does not leave "
+                          << name_of(to.by) << "; gather " << name_of(from.by[from.by.size() - 1].along)
+                          << " too");
 }
 // Ranks of a group are numbered in mesh order, so the axes of one collective stand in mesh order in the list.
 constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
@@ -112,10 +113,10 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
     ++c.dims_touched;
     obstacle here = nothing_refused;
     if (k == t.size()) {
-      c.leaving = f.axes() - t.axes(), c.from_dim = i;
+      c.leaving = c.leaving | (f.axes() - t.axes()), c.from_dim = i;
       if (!in_mesh_order(f, k, m)) here = out_of_order;
     } else if (k == f.size()) {
-      c.joining = t.axes() - f.axes(), c.to_dim = i;
+      c.joining = c.joining | (t.axes() - f.axes()), c.to_dim = i;
       if (!in_mesh_order(t, k, m)) here = out_of_order;
     } else if (f.axes() == t.axes()) {
       for (int j = k; j < f.size(); ++j) c.reordered = c.reordered | f[j].along;
