@@ -35,6 +35,16 @@ class optimizer {
 
   void clear_gradients() { kernels::fill(gradients(), G{}, program_.elements()); }
 
+  // The sum over the whole batch of a loss that each rank has summed over its tokens.
+  double sum_over_tokens(double mine) {
+    double* totals = reinterpret_cast<double*>(memory_.at(program_.totals_at()));
+    totals[0] = loss_here_ ? mine : 0;
+    totals[1] = 0;
+    for (int i = 0; i < program_.reductions.size(); ++i)
+      if (is_totals(i)) reduce(i);
+    return totals[0];
+  }
+
   // Needs the gradients of the whole step and the sum of the loss over this rank's tokens.
   step_report step(double loss_sum, std::int64_t labels, long number, const optimizer_settings& s) {
     for (int i = 0; i < program_.reductions.size(); ++i)
