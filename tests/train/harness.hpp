@@ -2,6 +2,7 @@
 #pragma once
 #include <meshpar/comm/threads_world.hpp>
 #include <meshpar/device/host_gemm.hpp>
+#include <meshpar/meta/cost.hpp>
 #include <meshpar/rules/catalogue.hpp>
 #include <meshpar/train/rank.hpp>
 
@@ -79,8 +80,25 @@ struct outcome {
   tensors gradients{};                    // of the first step, summed over ranks, before clipping
   tensors weights{};                      // after the last step
   std::vector<touched> memory{};          // per rank
+  std::string traffic{};                  // empty: the bytes received were those predicted
   std::string fault{};                    // empty: every element was held, and copies agreed
 };
+
+// Where the bytes that reached a rank along some axes, as the communicator counted them, are not those that were
+// predicted; empty: nowhere.
+template <class Rank>
+std::string traffic_fault(const program& p, Rank& r, int steps) {
+  const part_cost predicted = price(p, r.number()).whole;
+  std::string fault;
+  for (const traffic& t : predicted.sent) {
+    const std::int64_t expected = predicted.bytes(t.along) * steps;
+    const std::int64_t found = r.comm().received(r.calls().group_along(t.along));
+    if (found != expected)
+      fault += "rank " + std::to_string(r.number()) + " along " + name_of(t.along).c_str() + ": " +
+               std::to_string(found) + " bytes received, " + std::to_string(expected) + " predicted; ";
+  }
+  return fault;
+}
 
 // Token ids and labels as functions of step, sample and position; one label in eight counts nothing.
 struct token_data {
@@ -147,6 +165,7 @@ outcome train(const program& p, int steps) {
     }
     const std::lock_guard turn(one_at_a_time);
     weights.take(p, r.number(), r.parameters());
+    result.traffic += traffic_fault(p, r, steps);
     result.memory[static_cast<std::size_t>(r.number())] = {highest_written(r.memory(), p.memory.saved),
                                                            highest_written(r.memory(), p.memory.transient)};
   });

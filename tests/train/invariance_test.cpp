@@ -35,6 +35,7 @@ TEST_CASE("every plan of a pairwise covering gives the result of one rank") {
     const outcome many = train(m, j, p, steps);
     REQUIRE(one.fault == "");
     CHECK(many.fault == "");
+    CHECK(many.traffic == "");
     REQUIRE(one.losses.size() == steps);
     REQUIRE(one.norms[0] > settings.clip_norm);  // clipping acts, so a wrong norm shows in the weights
     const difference g = compare(one.gradients, many.gradients), w = compare(one.weights, many.weights);
