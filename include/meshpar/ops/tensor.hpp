@@ -38,10 +38,8 @@ struct check {
 template <class Check, const context& Plan>
 constexpr auto result_of() {
   static_assert(require<Check>::ok);
-  if constexpr (Check::result.holds())
-    return tensor<Check::judgement.out, Plan>{};
-  else
-    return refused{};
+  if constexpr (Check::result.holds()) return tensor<Check::judgement.out, Plan>{};
+  else return refused{};
 }
 
 // Every operation on tensors ends here: judge the operands' layouts by the operation's rule, then add its records.
@@ -58,6 +56,9 @@ constexpr auto apply(const Op&, int, tensor<L, Plan>, tensor<More, Plan>...) {
   return result_of<check<Op, Plan, L, More...>, Plan>();
 }
 template <class Op, class... More>
-requires(std::is_same_v<More, refused> || ...) constexpr refused apply(const Op&, int, More...) { return {}; }
+  requires(std::is_same_v<More, refused> || ...)
+constexpr refused apply(const Op&, int, More...) {
+  return {};
+}
 
 }  // namespace meshpar::inline v0
