@@ -113,18 +113,18 @@ class rank_progress : public rank_refusal {
   void wait_until(const pending& p, Done done) {
     if (done()) return;
     run_.of(rank_).waiting.store(true, std::memory_order_relaxed);
-    patience patience(run_.crowded());
-    while (!done()) {
+    for (patience patience(run_.crowded()); !done();) {
       patience.pause();
-      if (!patience.spinning()) check(p, patience.waited());
-      progress();
+      const bool doomed = !patience.spinning() && (run_.failed() || p.g->broken());
+      progress();  // after the look at the failure: what was complete before it succeeds
+      if (!done()) check(p, doomed, patience.waited());
     }
     run_.of(rank_).waiting.store(false, std::memory_order_relaxed);
   }
 
-  void check(const pending& p, double waited) {
-    if (run_.failed()) throw run_aborted(run_.failure());
-    if (p.g->broken()) leave_broken(p);
+  void check(const pending& p, bool doomed, double waited) {
+    if (doomed && run_.failed()) throw run_aborted(run_.failure());
+    if (doomed) leave_broken(p);
     if (waited > run_.time_out()) leave(p, " waited " + seconds_text(waited) + " s for " + missing(p));
     if (waited > 0.001 && misses_ended(p)) leave(p, " waits in vain for " + missing(p));
   }

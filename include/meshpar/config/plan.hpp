@@ -36,17 +36,19 @@ struct plan {
 
 constexpr long world_size(const plan& p) { return 1L * p.pp * p.dp * p.cp * p.tp; }
 constexpr long stage_size(const plan& p) { return 1L * p.dp * p.cp * p.tp; }
-constexpr int chunk_count(const plan& p) { return p.pp * p.virtual_stages; }
+constexpr long chunk_count(const plan& p) { return 1L * p.pp * p.virtual_stages; }
 
 // Micro-batches of one step on each data rank.
-constexpr int micro_batches(const job& j, const plan& p) { return j.global_batch / (p.dp * j.micro_batch); }
+constexpr int micro_batches(const job& j, const plan& p) {
+  return static_cast<int>(j.global_batch / (1L * p.dp * j.micro_batch));
+}
 
 // The smallest multiple of `factor` that is not below n.
-constexpr int round_up(int n, int factor) { return (n + factor - 1) / factor * factor; }
+constexpr long round_up(long n, long factor) { return (n + factor - 1) / factor * factor; }
 
 // Rows of the embedding table as stored: vocab padded so that every rank of tp holds as many. Padding rows take no part
 // in softmax, init, norms, decay or files.
-constexpr int padded_vocab(const model& m, const plan& p) { return round_up(m.vocab, p.tp); }
+constexpr int padded_vocab(const model& m, const plan& p) { return static_cast<int>(round_up(m.vocab, p.tp)); }
 
 // When tp exceeds the KV heads each is replicated on kv_replicas ranks of tp; otherwise 1.
 constexpr int kv_replicas(const model& m, const plan& p) {

@@ -80,4 +80,16 @@ inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_col
       for (long t = j; t < n; ++t) c[i * c_stride + t] += a[i * a_row + p * a_column] * b[p * b_stride + t];
 }
 
+// The same for a block of many threads, which share out the elements of C.
+template <class B, class A>
+MESHPAR_HD void tile_product_by_elements(const B& block, A* c, long c_stride, const A* a, long a_row, long a_column,
+                                         const A* b, long b_stride, long m, long n, long k) {
+  for (long e = block.thread(); e < m * n; e += block.threads()) {
+    const long i = e / n, j = e % n;
+    A sum = c[i * c_stride + j];
+    for (long p = 0; p < k; ++p) sum += a[i * a_row + p * a_column] * b[p * b_stride + j];
+    c[i * c_stride + j] = sum;
+  }
+}
+
 }  // namespace meshpar::inline v0::kernels

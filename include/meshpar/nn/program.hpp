@@ -23,6 +23,15 @@ struct flat_bucket {
   std::int64_t begin = 0, decay_end = 0, end = 0;
 };
 
+// An all-reduce by which a step ends: of a bucket's gradients over the axes where its parameters are replicated, or of
+// the totals (loss, squares of the gradient) over the world.
+struct step_reduction {
+  axis_set along{};
+  std::int64_t offset = 0;  // bytes, in the arena
+  std::int64_t count = 0;
+  dtype type = dtype::f32, sum_in = dtype::f32;
+};
+
 // One part of the arena.
 struct region {
   std::int64_t offset = 0, bytes = 0;
@@ -53,6 +62,7 @@ class program {
     if (refused()) return;
     list_parameters();
     plan_arena();
+    plan_reductions();
   }
   program(const program&) = delete;
 
@@ -65,6 +75,7 @@ class program {
   fixed_vector<parameter_entry, 40> parameters{};
   fixed_vector<flat_bucket, 8> buckets{};
   arena_plan memory{};
+  fixed_vector<step_reduction, 9> reductions{};  // in the order of buckets, then the totals
 
   constexpr bool refused() const { return !refusal().holds(); }
   constexpr const verdict& refusal() const {
@@ -104,6 +115,8 @@ class program {
                        f = sizes_of(block_kind::mlp).saved;
     return block == 0 ? 0 : head + (block - 1) / 2 * (a + f) + ((block - 1) % 2 == 1 ? a : 0);
   }
+  // The two totals of a step stand on a cache line of their own.
+  constexpr std::int64_t totals_at() const { return memory.scalars.offset + alignment; }
   constexpr std::int64_t constants_at(block_kind k) const {
     std::int64_t at = 0;
     for (int i = 0; i < static_cast<int>(k); ++i) at += sizes[i].constant;
@@ -185,6 +198,15 @@ class program {
     std::int64_t most = 0;
     for (const block_sizes& s : sizes) most = s.transient > most ? s.transient : most;
     memory.transient = take(most);
+  }
+  constexpr void plan_reductions() {
+    const precisions& p = how.precision;
+    for (const flat_bucket& b : buckets)
+      if (!b.sync.empty())
+        reductions.push_back({b.sync, memory.gradients.offset + b.begin * size_of(p.grad), b.end - b.begin, p.grad,
+                              p.reduce});
+    if (where.ranks.size() > 1)
+      reductions.push_back({where.ranks.all(), totals_at(), 2, dtype::f64, dtype::f64});
   }
 };
 

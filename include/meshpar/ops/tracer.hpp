@@ -23,9 +23,11 @@ class tracer {
  public:
   constexpr explicit tracer(const context& c) : plan(c) {}
 
+  static constexpr int value_limit = 144, record_limit = 160;
+
   const context& plan;
-  fixed_vector<value, 144> values{};
-  fixed_vector<record, 160> records{};
+  fixed_vector<value, value_limit> values{};
+  fixed_vector<record, record_limit> records{};
   fixed_vector<parameter, 20> parameters{};
   verdict refusal{};
   int forward_records = 0;  // records [0, forward_records) are the forward pass
@@ -120,8 +122,8 @@ class tracer {
   constexpr void pull_back_one(int i, phase p);
 
   phase now_ = phase::forward;
-  std::int16_t grads_[144]{};     // value -> gradient value + 1
-  std::int16_t gathered_[144]{};  // value -> value gathered again in backward + 1
+  std::int16_t grads_[value_limit]{};     // value -> gradient value + 1
+  std::int16_t gathered_[value_limit]{};  // value -> value gathered again in backward + 1
 };
 
 }  // namespace meshpar::inline v0

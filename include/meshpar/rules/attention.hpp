@@ -15,15 +15,17 @@ constexpr verdict hidden_divisible_by_heads(const model& m, const job&, const pl
 
 constexpr verdict heads_divisible_by_kv_heads(const model& m, const job&, const plan& p) {
   if (divides(m.kv_heads, m.heads)) return {};
-  return not_divisible(
-      rule::heads_divisible_by_kv_heads, {"heads", m.heads}, {"kv_heads", m.kv_heads},
-      {fix::set_kv_heads, largest(m.kv_heads, [&](long n) { return divides(n, m.heads) && kv_heads_fit(n, p.tp); })});
+  return not_divisible(rule::heads_divisible_by_kv_heads, {"heads", m.heads}, {"kv_heads", m.kv_heads},
+                       {fix::set_kv_heads, largest_that(m.kv_heads, [&](long n) {
+                          return divides(n, m.heads) && kv_heads_fit(n, p.tp);
+                        })});
 }
 
 // Rotary positions turn pairs of features.
 constexpr verdict head_dim_even_for_rotary(const model& m, const job&, const plan&) {
   const int head_dim = head_dim_of(m);
-  if (m.positions != position_kind::rotary || head_dim % 2 == 0) return {};
+  const bool rounded = m.head_dim == 0 && !divides(m.heads, m.hidden);
+  if (m.positions != position_kind::rotary || rounded || head_dim < 1 || head_dim % 2 == 0) return {};
   const remedy r{fix::set_head_dim, head_dim + 1};
   text t;
   t << quantity{"head_dim", head_dim} << " is odd but rotary turns pairs; " << r;

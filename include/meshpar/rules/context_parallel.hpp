@@ -7,7 +7,7 @@ namespace meshpar::inline v0 {
 // Each rank holds one piece of the sequence, or in zigzag order an early and a late one.
 constexpr verdict sequence_divisible_by_cp(const model& m, const job&, const plan& p) {
   const bool two = p.zigzag && p.cp > 1;
-  const int pieces = two ? 2 * p.cp : p.cp;
+  const long pieces = two ? 2L * p.cp : p.cp;
   if (divides(pieces, m.seq)) return {};
   return not_divisible(rule::sequence_divisible_by_cp, {"seq", m.seq}, {two ? "2 * cp" : "cp", pieces},
                        {fix::set_seq, round_up(m.seq, pieces)});
@@ -15,14 +15,15 @@ constexpr verdict sequence_divisible_by_cp(const model& m, const job&, const pla
 
 // Exchanging heads for sequence gives each rank of cp a part of the heads that tp left.
 constexpr verdict heads_divisible_by_cp(const model& m, const job&, const plan& p) {
-  if (p.context_exchange != exchange_kind::heads || p.cp <= 1 || p.tp < 1) return {};
+  if (p.context_exchange != exchange_kind::heads || p.cp <= 1) return {};
   const auto cut = [&](int heads, long cp) { return divides(cp * p.tp, heads); };
   const int kv_heads = kv_heads_of(m);
   if (cut(m.heads, p.cp) && cut(kv_heads, p.cp)) return {};
   const bool query = !cut(m.heads, p.cp);
-  return not_divisible(rule::heads_divisible_by_cp, {query ? "heads" : "kv_heads", query ? m.heads : kv_heads},
-                       {"tp * cp", 1L * p.tp * p.cp},
-                       {fix::set_cp, largest(p.cp, [&](long cp) { return cut(m.heads, cp) && cut(kv_heads, cp); })});
+  return not_divisible(
+      rule::heads_divisible_by_cp, {query ? "heads" : "kv_heads", query ? m.heads : kv_heads},
+      {"tp * cp", 1L * p.tp * p.cp},
+      {fix::set_cp, largest_that(p.cp, [&](long cp) { return cut(m.heads, cp) && cut(kv_heads, cp); })});
 }
 
 }  // namespace meshpar::inline v0

@@ -20,7 +20,7 @@ constexpr verdict experts_divisible_by_ep(const model& m, const job&, const plan
 // A dense model has top_k 0; otherwise each token goes to at least one expert and to none twice.
 constexpr verdict top_k_fits_experts(const model& m, const job&, const plan&) {
   const bool dense = m.experts == 0;
-  if (dense ? m.top_k == 0 : m.top_k >= 1 && m.top_k <= m.experts) return {};
+  if (m.experts < 0 || (dense ? m.top_k == 0 : m.top_k >= 1 && m.top_k <= m.experts)) return {};
   const remedy r{fix::set_top_k, dense ? 0 : m.top_k < 1 ? 1 : m.experts};
   text t;
   t << quantity{"top_k", m.top_k} << " does not fit " << quantity{"experts", m.experts} << "; " << r;
@@ -31,7 +31,7 @@ constexpr verdict top_k_fits_experts(const model& m, const job&, const plan&) {
 constexpr verdict moe_with_tp_needs_sequence_parallel(const model& m, const job&, const plan& p) {
   if (m.experts <= 0 || p.tp <= 1 || p.sequence_parallel) return {};
   text t;
-  t << quantity{"experts", m.experts} << " would get each token " << p.tp << " times over tp; set sequence_parallel";
+  t << quantity{"experts", m.experts} << " get each token tp (" << p.tp << ") times; set sequence_parallel";
   return refuse(rule::moe_with_tp_needs_sequence_parallel, m.experts, p.tp, {fix::set_sequence_parallel, 1}, t);
 }
 
@@ -46,9 +46,9 @@ constexpr verdict folding_products_agree(const model&, const job&, const plan& p
     t << quantity{"edp * ep * etp", p.edp * cut} << " is not " << quantity{"dp * cp * tp", stage} << "; " << r;
     return refuse(rule::folding_products_agree, p.edp * cut, stage, r, t);
   }
-  const remedy smaller = p.etp > 1 && !divides(p.etp, stage)
-                             ? remedy{fix::set_etp, largest_divisor(stage, p.etp)}
-                             : remedy{fix::set_ep, largest_divisor(stage / p.etp, p.ep)};
+  const long etp = largest_that(p.etp, [&](long n) { return divides(n * p.ep, stage); });
+  const remedy smaller =
+      divides(p.etp, stage) ? remedy{fix::set_ep, largest_divisor(stage / p.etp, p.ep)} : remedy{fix::set_etp, etp};
   return not_divisible(rule::folding_products_agree, {"dp * cp * tp", stage}, {"ep * etp", cut}, smaller);
 }
 

@@ -12,7 +12,7 @@ constexpr verdict feature_not_built_yet(const model& m, const job&, const plan& 
     remedy without;
   } features[] = {
       {p.pp > 1, {"pp", p.pp}, {fix::set_pp, 1}},
-      {p.virtual_stages > 1, {"virtual_stages", p.virtual_stages}, {fix::set_pp, 1}},
+      {p.virtual_stages > 1, {"virtual_stages", p.virtual_stages}, {fix::set_virtual_stages, 1}},
       {p.cp > 1, {"cp", p.cp}, {fix::set_cp, 1}},
       {m.experts > 0, {"experts", m.experts}, {fix::set_experts, 0}},
       {p.ep > 1, {"ep", p.ep}, {fix::set_ep, 1}},

@@ -10,29 +10,39 @@ constexpr bool equal_stages(const plan& p) {
   return true;
 }
 
+// Unequal stages where there are layers enough, otherwise fewer stages.
+constexpr remedy stage_repair(const model& m, const plan& p) {
+  const long chunks = chunk_count(p);
+  if (chunks <= m.layers) return {fix::set_stage_layers, (m.layers + chunks - 1) / chunks};
+  if (!divides(p.virtual_stages, m.layers))
+    return {fix::set_virtual_stages, largest_divisor(m.layers, p.virtual_stages)};
+  return {fix::set_pp, largest_that(p.pp, [&](long pp) { return divides(pp * p.virtual_stages, m.layers); })};
+}
+
 constexpr verdict layers_divisible_by_pp(const model& m, const job&, const plan& p) {
-  const int chunks = chunk_count(p);
+  const long chunks = chunk_count(p);
   if (!equal_stages(p) || divides(chunks, m.layers)) return {};
   return not_divisible(rule::layers_divisible_by_pp, {"layers", m.layers},
-                       {p.virtual_stages == 1 ? "pp" : "pp * virtual_stages", chunks},
-                       {fix::set_stage_layers, (m.layers + chunks - 1) / chunks});
+                       {p.virtual_stages == 1 ? "pp" : "pp * virtual_stages", chunks}, stage_repair(m, p));
 }
 
 // Given layer counts: one for each chunk, none empty, together the model.
 constexpr verdict stage_layers_add_up(const model& m, const job&, const plan& p) {
   if (equal_stages(p)) return {};
-  const int chunks = chunk_count(p);
-  long sum = 0;
-  int given = 0;
+  const long chunks = chunk_count(p);
+  long sum = 0, given = 0;
+  bool one_each = true;
   for (int i = 0; i < stage_limit; ++i) {
-    sum += p.stage_layers[i];
-    if (p.stage_layers[i] > 0 && given == i) ++given;
+    const int layers = p.stage_layers[i];
+    sum += layers;
+    given += layers > 0;
+    one_each = one_each && (i < chunks ? layers > 0 : layers == 0);
   }
-  if (sum == m.layers && given == chunks) return {};
+  if (sum == m.layers && one_each) return {};
   text t;
-  if (given != chunks) {
-    t << "stage_layers names " << given << " non-empty stages, the plan has " << chunks << "; give one number each";
-    return refuse(rule::stage_layers_add_up, given, chunks, {fix::set_stage_layers}, t);
+  if (!one_each) {
+    t << "stage_layers names " << given << " stages but the plan has " << chunks << "; " << stage_repair(m, p);
+    return refuse(rule::stage_layers_add_up, given, chunks, stage_repair(m, p), t);
   }
   const remedy r{fix::set_layers, sum};
   t << "stage_layers add up to " << sum << " but layers is " << m.layers << "; " << r;

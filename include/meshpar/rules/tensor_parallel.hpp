@@ -13,7 +13,7 @@ constexpr bool tp_cuts_sequence(const model& m, const plan& p, long tp) {
 
 // One repair for all that tp does not divide: the largest smaller tp that suits the whole model.
 constexpr remedy smaller_tp(const model& m, const plan& p) {
-  return {fix::set_tp, largest(p.tp, [&](long tp) {
+  return {fix::set_tp, largest_that(p.tp, [&](long tp) {
             return tp_cuts_heads(m, tp) && tp_cuts_ffn(m, tp) && tp_cuts_sequence(m, p, tp) &&
                    kv_heads_fit(kv_heads_of(m), tp);
           })};
@@ -26,7 +26,7 @@ constexpr verdict heads_divisible_by_tp(const model& m, const job&, const plan& 
 
 constexpr verdict kv_heads_fit_tp(const model& m, const job&, const plan& p) {
   const int kv_heads = kv_heads_of(m);
-  if (m.kv_heads == 0 || kv_heads_fit(kv_heads, p.tp)) return {};
+  if (kv_heads == m.heads || kv_heads_fit(kv_heads, p.tp)) return {};
   const remedy r = smaller_tp(m, p);
   text t;
   t << quantity{"kv_heads", kv_heads} << " and " << quantity{"tp", p.tp} << ": neither divides the other; " << r;

@@ -26,15 +26,15 @@ constexpr verdict refuse(rule broken, long left, long right, remedy r, const tex
 // Sizes that are not positive are the business of positive_sizes alone.
 constexpr bool divides(long part, long whole) { return part <= 0 || whole <= 0 || whole % part == 0; }
 
-// The largest n <= from for which `good` holds; 1 when none is found near.
+// The largest n <= from that is good; 1 when none is found near (a constant expression has bounded loops).
 template <class Predicate>
-constexpr long largest(long from, Predicate good) {
+constexpr long largest_that(long from, Predicate good) {
   for (long n = from; n > 1 && n > from - 4096; --n)
     if (good(n)) return n;
   return 1;
 }
 constexpr long largest_divisor(long whole, long from) {
-  return largest(from, [whole](long n) { return whole % n == 0; });
+  return largest_that(from, [whole](long n) { return whole % n == 0; });
 }
 
 // "whole (48) not divisible by part (5); set tp to 4"

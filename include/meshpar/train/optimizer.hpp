@@ -26,25 +26,35 @@ template <class T, class G, class A, class M, class Device>
 class optimizer {
  public:
   optimizer(const program& p, Device& device, const arena& memory, int rank, const executor<Device>& bound)
-      : program_(p), device_(device), memory_(memory), world_(bound.group_along(p.where.ranks.all())) {
+      : program_(p), device_(device), memory_(memory) {
     const mesh& m = p.where.ranks;
-    for (const flat_bucket& b : p.buckets) {
-      sync_.push_back(b.sync.empty() ? group{} : bound.group_along(b.sync));
-      counts_here_.push_back(m.position(rank, m.all() - b.split) == 0);
-    }
+    for (const step_reduction& r : p.reductions) groups_.push_back(bound.group_along(r.along));
+    for (const flat_bucket& b : p.buckets) counts_here_.push_back(m.position(rank, m.all() - b.split) == 0);
     loss_here_ = m.position(rank, m.all() - p.where.tokens.split()) == 0;
   }
 
   void clear_gradients() { kernels::fill(gradients(), G{}, program_.elements()); }
 
+  // The sum over the whole batch of a loss that each rank has summed over its tokens.
+  double sum_over_tokens(double mine) {
+    double* totals = reinterpret_cast<double*>(memory_.at(program_.totals_at()));
+    totals[0] = loss_here_ ? mine : 0;
+    totals[1] = 0;
+    for (int i = 0; i < program_.reductions.size(); ++i)
+      if (is_totals(i)) reduce(i);
+    return totals[0];
+  }
+
   // Needs the gradients of the whole step and the sum of the loss over this rank's tokens.
   step_report step(double loss_sum, std::int64_t labels, long number, const optimizer_settings& s) {
-    for (int i = 0; i < program_.buckets.size(); ++i) reduce(i);
+    for (int i = 0; i < program_.reductions.size(); ++i)
+      if (!is_totals(i)) reduce(i);
     // In one message: the loss, counted on the ranks that hold different tokens, and the squares.
-    double* totals = reinterpret_cast<double*>(memory_.at(program_.memory.scalars.offset + alignment));
+    double* totals = reinterpret_cast<double*>(memory_.at(program_.totals_at()));
     totals[0] = loss_here_ ? loss_sum : 0;
     totals[1] = squares();
-    if (world_.size() > 1) device_.comm->all_reduce(world_, totals, totals, 2, dtype::f64, dtype::f64, reduction::sum);
+    for (int i = 0; i < program_.reductions.size(); ++i)
+      if (is_totals(i)) reduce(i);
     step_report r{.loss = totals[0] / static_cast<double>(labels), .grad_norm = std::sqrt(totals[1])};
     r.skipped = !std::isfinite(r.grad_norm);
     if (!r.skipped) update(s, number, clip_scale(s, r.grad_norm));
@@ -54,12 +64,11 @@ class optimizer {
  private:
   G* gradients() const { return reinterpret_cast<G*>(memory_.at(program_.memory.gradients.offset)); }
 
+  bool is_totals(int i) const { return program_.reductions[i].offset == program_.totals_at(); }
   void reduce(int i) {
-    const flat_bucket& b = program_.buckets[i];
-    const group& g = sync_[static_cast<std::size_t>(i)];
-    if (g.size() < 2) return;
-    G* from = gradients() + b.begin;
-    device_.comm->all_reduce(g, from, from, b.end - b.begin, dtype_of<G>, program_.where.reduce, reduction::sum);
+    const step_reduction& r = program_.reductions[i];
+    void* at = memory_.at(r.offset);
+    device_.comm->all_reduce(groups_[static_cast<std::size_t>(i)], at, at, r.count, r.type, r.sum_in, reduction::sum);
   }
   // A bucket's squares differ over the axes that split it; elsewhere it is a copy, which the first rank counts.
   double squares() const {
@@ -97,8 +106,7 @@ class optimizer {
   const program& program_;
   Device& device_;
   const arena& memory_;
-  group world_;
-  std::vector<group> sync_;
+  std::vector<group> groups_;
   std::vector<bool> counts_here_;
   bool loss_here_ = false;
 };

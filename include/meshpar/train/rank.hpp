@@ -80,6 +80,7 @@ class rank {
     }
   }
   double loss_sum() const { return scalars()[1]; }
+  double sum_over_tokens(double mine) { return optimizer_.sum_over_tokens(mine); }
   step_report update(std::int64_t labels, long number, const optimizer_settings& s) {
     return optimizer_.step(loss_sum(), labels, number, s);
   }

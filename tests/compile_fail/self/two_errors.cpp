@@ -6,8 +6,8 @@ struct told;
 template <int Value>
 struct even : told<Value> {};
 template <int Value>
-requires(Value % 2 == 0) struct even<Value> {
-};
+  requires(Value % 2 == 0)
+struct even<Value> {};
 
 even<3> first;   // expect: told, 3
 even<35> other;  // expect: told, 35

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every rule once passing and once failing, with the exact sentence.
+#include <meshpar/check.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <type_traits>
+
+namespace mp = meshpar;
+using mp::rule;
+
+namespace {
+
+constexpr mp::model good_model{.layers = 4, .hidden = 64, .heads = 8, .ffn = 128, .vocab = 250, .seq = 64};
+constexpr mp::job good_job{.global_batch = 16, .micro_batch = 2};
+constexpr mp::plan good_plan{.dp = 2, .tp = 4, .sequence_parallel = true};
+
+struct setup {
+  mp::model m = good_model;
+  mp::job j = good_job;
+  mp::plan p = good_plan;
+};
+template <class Change>
+constexpr setup with(Change change) {
+  setup s;
+  change(s);
+  return s;
+}
+
+using predicate = mp::verdict (*)(const mp::model&, const mp::job&, const mp::plan&);
+constexpr mp::verdict ask(predicate check, const setup& s) { return check(s.m, s.j, s.p); }
+constexpr bool holds(predicate check, const setup& s) { return ask(check, s).holds(); }
+constexpr bool refused(predicate check, const setup& s, rule broken, long left, long right, const char* why) {
+  const mp::verdict v = ask(check, s);
+  return v.broken == broken && v.left == left && v.right == right && v.why == why;
+}
+
+static_assert(mp::broken_entries(good_model, good_job, good_plan) == 0);
+
+// sizes
+static_assert(refused(mp::positive_sizes, with([](setup& s) { s.m.ffn = 0; }), rule::positive_sizes, 0, 1,
+                      "ffn (0) must be at least 1"));
+static_assert(refused(mp::positive_sizes, with([](setup& s) { s.m.hidden = s.m.vocab = 0, s.p.tp = -2; }),
+                      rule::positive_sizes, 0, 1, "hidden (0), vocab (0), tp (-2) must be at least 1"));
+static_assert(refused(mp::positive_sizes, with([](setup& s) { s.m.kv_heads = -1; }), rule::positive_sizes, -1, 0,
+                      "kv_heads (-1) must be at least 0"));
+static_assert(holds(mp::values_in_range, with([](setup& s) { s.m.dropout = 0.1; })));
+static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.dropout = 1; }), rule::values_in_range, 1, 0,
+                      "dropout (1) must be at least 0 and below 1"));
+static_assert(refused(mp::values_in_range, with([](setup& s) { s.j.label_smoothing = -0.25; }), rule::values_in_range,
+                      0, 0, "label_smoothing (-0.25) must be at least 0 and below 1"));
+static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.norm_eps = 0; }), rule::values_in_range, 0, 0,
+                      "norm_eps (0) must be above 0"));
+static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.rope_theta = -10000; }), rule::values_in_range,
+                      -10000, 0, "rope_theta (-10000) must be above 0"));
+static_assert(refused(mp::values_in_range, with([](setup& s) { s.p.zero = 4; }), rule::values_in_range, 4, 0,
+                      "zero (4) must be 0, 1, 2 or 3"));
+static_assert(mp::decimal(1.100001) == "1.100001" && mp::decimal(1e-9) == "0" && mp::decimal(1.5e12) == "above 1e12");
+static_assert(!holds(mp::values_in_range, with([](setup& s) { s.j.label_smoothing = 1; })));
+
+// attention
+static_assert(holds(mp::hidden_divisible_by_heads, with([](setup& s) { s.m.heads = 48, s.m.head_dim = 3; })));
+static_assert(refused(mp::hidden_divisible_by_heads, with([](setup& s) { s.m.heads = 48; }),
+                      rule::hidden_divisible_by_heads, 64, 48,
+                      "hidden (64) not divisible by heads (48); set hidden to 96"));
+static_assert(holds(mp::heads_divisible_by_kv_heads, with([](setup& s) { s.m.kv_heads = 2; })));
+static_assert(refused(mp::heads_divisible_by_kv_heads, with([](setup& s) { s.m.kv_heads = 3; }),
+                      rule::heads_divisible_by_kv_heads, 8, 3,
+                      "heads (8) not divisible by kv_heads (3); set kv_heads to 2"));
+static_assert(refused(mp::heads_divisible_by_kv_heads, with([](setup& s) { s.m.heads = 12, s.m.kv_heads = 7; }),
+                      rule::heads_divisible_by_kv_heads, 12, 7,
+                      "heads (12) not divisible by kv_heads (7); set kv_heads to 4"));  // 6 would not fit tp
+constexpr auto rotary = [](setup& s) { s.m.positions = mp::position_kind::rotary; };
+static_assert(refused(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.hidden = 56; }),
+                      rule::head_dim_even_for_rotary, 7, 2,
+                      "head_dim (7) is odd but rotary turns pairs; set head_dim to 8"));
+static_assert(refused(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.heads = 48, s.m.head_dim = 1; }),
+                      rule::head_dim_even_for_rotary, 1, 2,
+                      "head_dim (1) is odd but rotary turns pairs; set head_dim to 2"));
+// What another rule refuses already is not refused twice.
+static_assert(holds(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.hidden = 60; })));
+static_assert(holds(mp::head_dim_even_for_rotary, with([](setup& s) { rotary(s), s.m.head_dim = -3; })));
+constexpr setup odd = with([](setup& s) { s.m.head_dim = 5, s.m.positions = mp::position_kind::rotary; });
+static_assert(refused(mp::head_dim_even_for_rotary, odd, rule::head_dim_even_for_rotary, 5, 2,
+                      "head_dim (5) is odd but rotary turns pairs; set head_dim to 6"));
+static_assert(holds(mp::head_dim_even_for_rotary, with([](setup& s) { s.m.head_dim = 5; })));
+
+// tensor and sequence
+static_assert(holds(mp::heads_divisible_by_tp, with([](setup& s) { s.p.tp = 8; })));
+static_assert(refused(mp::heads_divisible_by_tp, with([](setup& s) { s.p.tp = 5; }), rule::heads_divisible_by_tp, 8, 5,
+                      "heads (8) not divisible by tp (5); set tp to 4"));
+static_assert(holds(mp::kv_heads_fit_tp, with([](setup& s) { s.m.kv_heads = 2; })));
+static_assert(holds(mp::kv_heads_fit_tp, with([](setup& s) { s.m.kv_heads = 2, s.p.tp = 1; })));
+static_assert(refused(mp::kv_heads_fit_tp, with([](setup& s) { s.m.heads = 12, s.m.kv_heads = 6; }),
+                      rule::kv_heads_fit_tp, 6, 4, "kv_heads (6) and tp (4): neither divides the other; set tp to 2"));
+static_assert(holds(mp::ffn_divisible_by_tp, with([](setup& s) { s.m.ffn = 132; })));
+static_assert(refused(mp::ffn_divisible_by_tp, with([](setup& s) { s.m.ffn = 130; }), rule::ffn_divisible_by_tp, 130, 4,
+                      "ffn (130) not divisible by tp (4); set tp to 2"));
+constexpr auto moe = [](setup& s) { s.m.experts = 8, s.m.top_k = 2; };
+static_assert(holds(mp::ffn_divisible_by_tp,
+                    with([](setup& s) { moe(s), s.m.ffn = 130; })));  // tp does not cut experts
+static_assert(refused(mp::ffn_divisible_by_tp, with([](setup& s) { moe(s), s.p.etp = 3; }), rule::ffn_divisible_by_tp,
+                      128, 3, "ffn (128) not divisible by etp (3); set etp to 2"));
+static_assert(holds(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 66, s.p.sequence_parallel = false; })));
+static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 66; }),
+                      rule::sequence_divisible_by_tp, 66, 4, "seq (66) not divisible by tp (4); set tp to 2"));
+static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 72, s.p.cp = 4; }),
+                      rule::sequence_divisible_by_tp, 18, 4, "seq / cp (18) not divisible by tp (4); set tp to 2"));
+static_assert(holds(mp::sequence_parallel_needs_tp, {}));
+static_assert(refused(mp::sequence_parallel_needs_tp, with([](setup& s) { s.p.tp = 1; }),
+                      rule::sequence_parallel_needs_tp, 1, 1,
+                      "sequence_parallel splits over tp, which is 1; set it to false"));
+
+static_assert(refused(mp::sequence_divisible_by_tp, with([](setup& s) { s.m.seq = 36, s.p.cp = 2; }),
+                      rule::sequence_divisible_by_tp, 18, 4, "seq / cp (18) not divisible by tp (4); set tp to 2"));
+
+// batch
+static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 1, s.j.micro_batch = 3; }),
+                      rule::global_batch_divisible, 16, 3,
+                      "global_batch (16) not divisible by dp*micro_batch (3); set micro_batch to 2"));
+static_assert(holds(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 8; })));
+static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.j.micro_batch = 3; }),
+                      rule::global_batch_divisible, 16, 6,
+                      "global_batch (16) not divisible by dp*micro_batch (6); set micro_batch to 2"));
+static_assert(refused(mp::global_batch_divisible, with([](setup& s) { s.p.dp = 3; }), rule::global_batch_divisible, 16,
+                      6, "global_batch (16) not divisible by dp*micro_batch (6); set global_batch to 18"));
+
+// precision
+constexpr setup kept_in(mp::precisions p) {
+  setup s;
+  s.p.precision = p;
+  return s;
+}
+using mp::dtype;
+static_assert(holds(mp::precision_is_supported, kept_in(mp::mixed_bf16)));
+static_assert(holds(mp::precision_is_supported, kept_in(mp::mixed_bf16_grads)));
+static_assert(holds(mp::precision_is_supported, kept_in(mp::all_f64)));
+static_assert(holds(mp::precision_is_supported,
+                    kept_in({.param = dtype::bf16, .grad = dtype::bf16, .reduce = dtype::bf16})));
+static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::bf16, .reduce = dtype::bf16}),
+                      rule::precision_is_supported, 2, 2, "reduce bf16 is not supported; use f32"));
+static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::bf16, .master = dtype::bf16}),
+                      rule::precision_is_supported, 2, 2, "master bf16 is not supported; use f32"));
+static_assert(refused(mp::precision_is_supported, kept_in({.moments = dtype::bf16}), rule::precision_is_supported, 2, 4,
+                      "moments bf16 with param f32 is not supported; use f32"));
+static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::f64}), rule::precision_is_supported, 4, 8,
+                      "grad f32 with param f64 is not supported; use f64"));
+static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::i32}), rule::precision_is_supported, 4, 4,
+                      "param i32 is not supported; use f32"));
+
+// pipeline
+static_assert(holds(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 4; })));
+static_assert(refused(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 3; }), rule::layers_divisible_by_pp, 4,
+                      3, "layers (4) not divisible by pp (3); set stage_layers, largest 2"));
+static_assert(refused(mp::layers_divisible_by_pp, with([](setup& s) { s.p.pp = 4, s.p.virtual_stages = 2; }),
+                      rule::layers_divisible_by_pp, 4, 8,
+                      "layers (4) not divisible by pp * virtual_stages (8); set pp to 2"));
+constexpr setup stages(int first, int second, int third) {
+  setup s;
+  s.p.pp = 2;
+  s.p.stage_layers[0] = first, s.p.stage_layers[1] = second, s.p.stage_layers[2] = third;
+  return s;
+}
+static_assert(holds(mp::stage_layers_add_up, stages(3, 1, 0)) && holds(mp::layers_divisible_by_pp, stages(3, 1, 0)));
+static_assert(holds(mp::stage_layers_add_up, stages(0, 0, 0)));
+static_assert(refused(mp::stage_layers_add_up, stages(3, 2, 0), rule::stage_layers_add_up, 5, 4,
+                      "stage_layers add up to 5 but layers is 4; set layers to 5"));
+static_assert(refused(mp::stage_layers_add_up, stages(2, 1, 1), rule::stage_layers_add_up, 3, 2,
+                      "stage_layers names 3 stages but the plan has 2; set stage_layers, largest 2"));
+static_assert(refused(mp::stage_layers_add_up, stages(4, 0, 0), rule::stage_layers_add_up, 1, 2,
+                      "stage_layers names 1 stages but the plan has 2; set stage_layers, largest 2"));
+static_assert(!holds(mp::stage_layers_add_up, stages(5, 1, -2)));
+static_assert(refused(mp::stage_layers_add_up, with([](setup& s) { s.p.pp = 4, s.p.stage_layers[0] = 4; }),
+                      rule::stage_layers_add_up, 1, 4,
+                      "stage_layers names 1 stages but the plan has 4; set stage_layers, largest 1"));
+
+// context
+static_assert(holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.p.cp = 4; })));
+static_assert(refused(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 60, s.p.cp = 4; }),
+                      rule::sequence_divisible_by_cp, 60, 8, "seq (60) not divisible by 2 * cp (8); set seq to 64"));
+static_assert(holds(mp::sequence_divisible_by_cp,
+                    with([](setup& s) { s.m.seq = 60, s.p.cp = 4, s.p.zigzag = false; })));
+static_assert(refused(mp::sequence_divisible_by_cp, with([](setup& s) { s.p.cp = 3, s.p.zigzag = false; }),
+                      rule::sequence_divisible_by_cp, 64, 3, "seq (64) not divisible by cp (3); set seq to 66"));
+static_assert(!holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 62, s.p.cp = 2; })));
+static_assert(holds(mp::sequence_divisible_by_cp, with([](setup& s) { s.m.seq = 63; })));
+constexpr auto exchange_heads = [](setup& s) { s.p.context_exchange = mp::exchange_kind::heads; };
+static_assert(holds(mp::heads_divisible_by_cp, with([](setup& s) { exchange_heads(s), s.p.cp = 2; })));
+static_assert(holds(mp::heads_divisible_by_cp, with([](setup& s) { s.p.cp = 4; })));
+static_assert(holds(mp::heads_divisible_by_cp, with([](setup& s) { exchange_heads(s), s.p.tp = 5; })));
+static_assert(refused(mp::heads_divisible_by_cp, with([](setup& s) { exchange_heads(s), s.p.cp = 4; }),
+                      rule::heads_divisible_by_cp, 8, 16, "heads (8) not divisible by tp * cp (16); set cp to 2"));
+static_assert(refused(mp::heads_divisible_by_cp,
+                      with([](setup& s) { exchange_heads(s), s.m.kv_heads = 4, s.p.tp = s.p.cp = 4, s.m.heads = 16; }),
+                      rule::heads_divisible_by_cp, 4, 16, "kv_heads (4) not divisible by tp * cp (16); set cp to 1"));
+
+// experts
+static_assert(holds(mp::experts_divisible_by_ep, with([](setup& s) { moe(s), s.p.ep = 4; })));
+static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { moe(s), s.p.ep = 3; }),
+                      rule::experts_divisible_by_ep, 8, 3, "experts (8) not divisible by ep (3); set ep to 2"));
+static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { s.p.ep = 2; }), rule::experts_divisible_by_ep, 0,
+                      2, "ep (2) but the model has no experts; set ep to 1"));
+static_assert(refused(mp::experts_divisible_by_ep, with([](setup& s) { s.p.etp = 2; }), rule::experts_divisible_by_ep,
+                      0, 2, "etp (2) but the model has no experts; set etp to 1"));
+static_assert(holds(mp::top_k_fits_experts, with(moe)) && holds(mp::top_k_fits_experts, {}));
+static_assert(holds(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 8, s.m.top_k = 1; })));
+static_assert(holds(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = s.m.top_k = 8; })));
+static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 8, s.m.top_k = 9; }),
+                      rule::top_k_fits_experts, 9, 8, "top_k (9) does not fit experts (8); set top_k to 8"));
+static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.experts = 8; }), rule::top_k_fits_experts, 0, 8,
+                      "top_k (0) does not fit experts (8); set top_k to 1"));
+static_assert(refused(mp::top_k_fits_experts, with([](setup& s) { s.m.top_k = 2; }), rule::top_k_fits_experts, 2, 0,
+                      "top_k (2) does not fit experts (0); set top_k to 0"));
+static_assert(holds(mp::moe_with_tp_needs_sequence_parallel, with(moe)));
+static_assert(holds(mp::moe_with_tp_needs_sequence_parallel, with([](setup& s) { s.p.sequence_parallel = false; })));
+static_assert(holds(mp::moe_with_tp_needs_sequence_parallel,
+                    with([](setup& s) { moe(s), s.p.sequence_parallel = false, s.p.tp = 1; })));
+static_assert(refused(mp::moe_with_tp_needs_sequence_parallel,
+                      with([](setup& s) { moe(s), s.p.sequence_parallel = false; }),
+                      rule::moe_with_tp_needs_sequence_parallel, 8, 4,
+                      "experts (8) get each token tp (4) times; set sequence_parallel"));
+static_assert(holds(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.ep = 8; })));
+static_assert(holds(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.edp = 2, s.p.ep = 4; })));
+static_assert(holds(mp::folding_products_agree, with([](setup& s) { s.p.edp = -1; })));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { s.p.edp = 3; }), rule::folding_products_agree, 3,
+                      8, "edp * ep * etp (3) is not dp * cp * tp (8); set edp to 8"));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { s.p.dp = s.p.tp = 1, s.p.ep = 2; }),
+                      rule::folding_products_agree, 1, 2,
+                      "dp * cp * tp (1) not divisible by ep * etp (2); set ep to 1"));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.edp = 2, s.p.ep = 2; }),
+                      rule::folding_products_agree, 4, 8, "edp * ep * etp (4) is not dp * cp * tp (8); set edp to 4"));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.ep = 3; }),
+                      rule::folding_products_agree, 8, 3,
+                      "dp * cp * tp (8) not divisible by ep * etp (3); set ep to 2"));
+static_assert(refused(mp::folding_products_agree, with([](setup& s) { moe(s), s.p.ep = 2, s.p.etp = 3; }),
+                      rule::folding_products_agree, 8, 6,
+                      "dp * cp * tp (8) not divisible by ep * etp (6); set etp to 2"));
+
+// not built
+static_assert(holds(mp::feature_not_built_yet, {}));
+static_assert(refused(mp::feature_not_built_yet, with([](setup& s) { s.p.pp = 2, s.p.zero = 1; }),
+                      rule::feature_not_built_yet, 2, 1, "not built yet: pp (2), zero (1)"));
+
+static_assert(refused(mp::feature_not_built_yet, with([](setup& s) {
+                        s.p.virtual_stages = s.p.cp = s.m.experts = s.p.ep = s.p.etp = 2;
+                        s.p.recompute = mp::recompute_kind::full;
+                      }),
+                      rule::feature_not_built_yet, 2, 1,
+                      "not built yet: virtual_stages (2), cp (2), experts (2), ep (2), etp (2), recompute (2)"));
+
+// world
+static_assert(mp::world_size_matches_plan(good_plan, 8).holds());
+static_assert(mp::world_size_matches_plan(good_plan, 6).why ==
+              "ranks (6) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8");
+
+// Both forms of one configuration.
+inline constexpr mp::model named_model = good_model;
+inline constexpr mp::job named_job = good_job;
+inline constexpr mp::plan named_plan = good_plan;
+inline constexpr mp::plan other_name = good_plan;
+static_assert(mp::checked_plan<named_model, named_job, named_plan>::ok);
+static_assert(std::is_same_v<mp::checked_plan<named_model, named_job, named_plan>::values,
+                             mp::checked_plan<named_model, named_job, other_name>::values>);
+static_assert(mp::checked_plan<named_model, named_job, named_plan>::values::p.tp == 4);
+
+doctest::String said(const mp::verdict& v) { return v.why.c_str(); }
+
+// A user does what the refusal says.
+void follow(const mp::verdict& v, setup& s) {
+  const int to = static_cast<int>(v.repair);
+  switch (v.remedy) {
+    case mp::fix::set_heads: s.m.heads = to; break;
+    case mp::fix::set_kv_heads: s.m.kv_heads = to; break;
+    case mp::fix::set_head_dim: s.m.head_dim = to; break;
+    case mp::fix::set_hidden: s.m.hidden = to; break;
+    case mp::fix::set_seq: s.m.seq = to; break;
+    case mp::fix::set_layers: s.m.layers = to; break;
+    case mp::fix::set_experts: s.m.experts = to; break;
+    case mp::fix::set_top_k: s.m.top_k = to; break;
+    case mp::fix::set_global_batch: s.j.global_batch = to; break;
+    case mp::fix::set_micro_batch: s.j.micro_batch = to; break;
+    case mp::fix::set_pp: s.p.pp = to; break;
+    case mp::fix::set_dp: s.p.dp = to; break;
+    case mp::fix::set_cp: s.p.cp = to; break;
+    case mp::fix::set_tp: s.p.tp = to; break;
+    case mp::fix::set_edp: s.p.edp = to; break;
+    case mp::fix::set_ep: s.p.ep = to; break;
+    case mp::fix::set_etp: s.p.etp = to; break;
+    case mp::fix::set_sequence_parallel: s.p.sequence_parallel = to != 0; break;
+    case mp::fix::set_virtual_stages: s.p.virtual_stages = to; break;
+    case mp::fix::set_stage_layers:
+      for (int i = 0; i < mp::stage_limit; ++i)
+        s.p.stage_layers[i] = i >= mp::chunk_count(s.p)
+                                  ? 0
+                                  : (s.m.layers + static_cast<int>(mp::chunk_count(s.p)) - 1 - i) /
+                                        static_cast<int>(mp::chunk_count(s.p));
+      break;
+    case mp::fix::set_zero: s.p.zero = to; break;
+    case mp::fix::set_recompute: s.p.recompute = static_cast<mp::recompute_kind>(to); break;
+    default: FAIL("no repair in: " << said(v));
+  }
+}
+
+struct generator {
+  unsigned long long state;
+  int below(int n) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<int>((state >> 33) % static_cast<unsigned>(n));
+  }
+  int one_of(int a, int b, int c, int d) { return below(4) == 0 ? a : below(3) == 0 ? b : below(2) == 0 ? c : d; }
+};
+
+setup random_setup(generator& g) {
+  setup s;
+  s.m.layers = 1 + g.below(12);
+  s.m.heads = 1 + g.below(16);
+  s.m.hidden = s.m.heads * (1 + g.below(8)) + (g.below(4) == 0);
+  s.m.kv_heads = g.below(2) ? 0 : 1 + g.below(s.m.heads);
+  s.m.ffn = 1 + g.below(64);
+  s.m.seq = 1 + g.below(96);
+  s.m.positions = g.below(2) ? mp::position_kind::rotary : mp::position_kind::learned;
+  if (g.below(2)) s.m.experts = 1 + g.below(12), s.m.top_k = g.below(5);
+  s.j = {.global_batch = 1 + g.below(48), .micro_batch = 1 + g.below(4)};
+  s.p = {.pp = g.one_of(1, 1, 2, 3), .dp = 1 + g.below(4), .cp = g.one_of(1, 1, 2, 3), .tp = 1 + g.below(6)};
+  s.p.sequence_parallel = g.below(2) != 0;
+  s.p.ep = g.one_of(1, 1, 2, 3);
+  s.p.etp = g.one_of(1, 1, 2, 3);
+  s.p.edp = g.one_of(0, 0, 1, 2);
+  s.p.virtual_stages = g.one_of(1, 1, 1, 2);
+  s.p.zero = g.below(4);
+  s.p.zigzag = g.below(2) != 0;
+  if (g.below(2)) s.p.context_exchange = mp::exchange_kind::heads;
+  if (g.below(8) == 0) s.p.stage_layers[0] = 1 + g.below(4), s.p.stage_layers[1] = g.below(4);
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("entries of the catalogue name their rule") {
+  for (const mp::catalogue_entry& e : mp::catalogue) {
+    CHECK(std::strcmp(mp::name_of(e.id), e.name) == 0);
+    CHECK(std::strlen(e.why_it_matters) > 20);
+  }
+}
+
+TEST_CASE("all violations are found at once, in the order of the catalogue") {
+  const setup s = with([](setup& c) { c.m.heads = 48, c.m.hidden = 96, c.j.micro_batch = 3, c.p.tp = 5; });
+  const auto broken = mp::check_all(s.m, s.j, s.p);
+  REQUIRE(broken.size() == 4);
+  CHECK(broken[0].broken == rule::heads_divisible_by_tp);
+  CHECK(broken[1].broken == rule::ffn_divisible_by_tp);
+  CHECK(broken[2].broken == rule::sequence_divisible_by_tp);
+  CHECK(broken[3].broken == rule::global_batch_divisible);
+}
+
+TEST_CASE("the smallest sizes, which stand in for a refused configuration, are legal") {
+  CHECK(mp::broken_entries(mp::smallest_model, mp::smallest_job, mp::one_rank) == 0);
+}
+
+// Following one repair makes its rule hold (three at most, where a rule is about several fields), and following all of
+// them ends in a legal configuration.
+TEST_CASE("repairs repair") {
+  generator g{2024};
+  std::uint64_t seen = 0;
+  int legal = 0;
+  for (int n = 0; n < 20000; ++n) {
+    setup s = random_setup(g);
+    const std::uint64_t broken = mp::broken_entries(s.m, s.j, s.p);
+    seen |= broken;
+    legal += broken == 0;
+    for (const mp::catalogue_entry& e : mp::catalogue) {
+      const mp::verdict v = e.check(s.m, s.j, s.p);
+      if (v.holds() || e.id == rule::feature_not_built_yet) continue;
+      const bool two_fields = e.id == rule::folding_products_agree || e.id == rule::experts_divisible_by_ep ||
+                              e.id == rule::layers_divisible_by_pp || e.id == rule::stage_layers_add_up;
+      setup once = s;
+      for (int i = 0; i < (two_fields ? 3 : 1) && !e.check(once.m, once.j, once.p).holds(); ++i)
+        follow(e.check(once.m, once.j, once.p), once);
+      if (e.check(once.m, once.j, once.p).holds()) continue;
+      CAPTURE(n);
+      FAIL_CHECK(said(v) << " leads to " << said(e.check(once.m, once.j, once.p)));
+    }
+    int rounds = 0;
+    while (rounds < 40) {
+      const auto all = mp::check_all(s.m, s.j, s.p);
+      if (all.empty()) break;
+      follow(all[0], s);
+      ++rounds;
+    }
+    if (rounds == 40) FAIL_CHECK("no end of repairs in case " << n << ": " << said(mp::check_all(s.m, s.j, s.p)[0]));
+  }
+  MESSAGE("seed 2024, 20000 configurations, legal at once: " << legal);
+  for (int i = 0; i < mp::catalogue_size; ++i) {
+    const rule id = mp::catalogue[i].id;
+    if (id == rule::positive_sizes || id == rule::values_in_range || id == rule::precision_is_supported) continue;
+    CAPTURE(mp::catalogue[i].name);
+    CHECK((seen >> i & 1) == 1);
+  }
+}
