@@ -4,6 +4,7 @@
 #include <meshpar/ops/activation.hpp>
 #include <meshpar/ops/contract.hpp>
 #include <meshpar/ops/norm.hpp>
+#include <meshpar/ops/sum.hpp>
 
 namespace mp = meshpar;
 namespace axes = mp::axes;
@@ -169,5 +170,5 @@ struct sum_paid : weights {
     return mp::to_layout_of(x, sum_left_owed{}.forward(r, x));
   }
 };
-static_assert(mp::check_layer<sum_left_owed>());  // expect: dimension_split_differently
+static_assert(mp::check_layer<sum_left_owed>());  // expect: transition_is_not_one_collective
 static_assert(mp::check_layer<sum_paid>());

@@ -3,9 +3,7 @@
 #include <meshpar/nn/context_of.hpp>
 #include <meshpar/ops/backward.hpp>
 #include <meshpar/ops/scope.hpp>
-#include <meshpar/ops/sum.hpp>
 
-#include <type_traits>
 #include <utility>
 
 namespace meshpar::inline v0 {
@@ -20,25 +18,42 @@ inline constexpr context with_sp = context_of(sizes, work, {.dp = 2, .tp = 4, .s
 inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4});
 }  // namespace layer_checks
 
-// x + layer(x) on typed tensors. A refusal names the line of the layer that is at fault; one of the result, this line.
-template <const context& Plan, class Layer>
-constexpr auto check_layer_under(const Layer& layer) {
-  const tensor<Plan.stream, Plan> x;
-  return sum(x, layer.forward(typed_scope<Plan>{}, x));
-}
-template <const context& Plan, class Layer>
-using checked_under = decltype(check_layer_under<Plan>(std::declval<const Layer&>()));
+// A layer of the residual stream must return what the next one takes.
+template <layout Stream, class Result>
+struct returns_the_stream {
+  static constexpr verdict judge() {
+    if (Result::shape() == Stream) return {};
+    text t;
+    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream)
+      << "; end it with to_layout_of(x, y)";
+    return {.broken = rule::transition_is_not_one_collective, .why = t};
+  }
+  static constexpr verdict result = judge();
+};
+template <layout Stream>
+struct returns_the_stream<Stream, refused> {
+  static constexpr verdict result{};  // has been refused already
+};
+
+// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
+template <class Layer, const context& Plan>
+struct layer_check {
+  using result = decltype(std::declval<const Layer&>().forward(typed_scope<Plan>{}, tensor<Plan.stream, Plan>{}));
+  static constexpr bool holds = result::shape() == Plan.stream;
+  static_assert(require<returns_the_stream<Plan.stream, result>>::ok);
+  static constexpr bool ok = true;
+};
 
 // static_assert(mp::check_layer<my_layer>()): whether the layer may stand between norm and residual stream of a decoder
-// under tensor parallelism, with sequence parallelism and without. It is not checked under the second plan when it is
-// refused under the first.
+// under tensor parallelism, with sequence parallelism and without. What the first plan refuses is not checked under the
+// second.
 template <class Layer>
 constexpr bool check_layer() {
-  using first = checked_under<layer_checks::with_sp, Layer>;
-  if constexpr (!std::is_same_v<first, refused>)
-    return !std::is_void_v<checked_under<layer_checks::without_sp, Layer>>;
+  using first = layer_check<Layer, layer_checks::with_sp>;
+  if constexpr (first::holds)
+    return layer_check<Layer, layer_checks::without_sp>::ok;
   else
-    return true;  // it has been said
+    return first::ok;
 }
 
 }  // namespace meshpar::inline v0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/nn/check_layer.hpp>
 #include <meshpar/nn/program.hpp>
 #include <meshpar/rules/require_plan.hpp>
 
@@ -41,30 +42,6 @@ struct trace_check {
     return p.refusal();
   }
   static constexpr verdict result = judge();
-};
-
-// A layer of the residual stream must return what the next one takes.
-template <layout Stream, class Result>
-struct returns_the_stream {
-  static constexpr verdict judge() {
-    if (Result::shape() == Stream) return {};
-    text t;
-    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream)
-      << "; end it with to_layout_of(x, y)";
-    return {.broken = rule::transition_is_not_one_collective, .why = t};
-  }
-  static constexpr verdict result = judge();
-};
-template <layout Stream>
-struct returns_the_stream<Stream, refused> {
-  static constexpr verdict result{};  // has been refused already
-};
-
-// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
-template <class Layer, const context& Plan>
-struct layer_check {
-  using result = decltype(std::declval<const Layer&>().forward(typed_scope<Plan>{}, tensor<Plan.stream, Plan>{}));
-  static constexpr bool ok = require<returns_the_stream<Plan.stream, result>>::ok;
 };
 
 template <class Net, class Layer, class Mine>
