@@ -14,13 +14,13 @@ using mp::R;
 inline constexpr mp::dim<"width"> width;  // no plan knows its size
 
 struct weights {
-  mp::param<decltype(dims::hidden), decltype(dims::ffn)> up{"up", dims::hidden, dims::ffn};
-  mp::param<decltype(dims::hidden), decltype(dims::ffn)> gate{"gate", dims::hidden, dims::ffn};
-  mp::param<decltype(dims::ffn), decltype(dims::hidden)> down{"down", dims::ffn, dims::hidden};
-  mp::param<decltype(dims::hidden), decltype(dims::head_dim)> narrow{"narrow", dims::hidden, dims::head_dim};
-  mp::param<decltype(dims::head_dim), decltype(dims::hidden)> widen{"widen", dims::head_dim, dims::hidden};
-  mp::param<decltype(dims::hidden)> gain{"gain", dims::hidden};
-  mp::param<decltype(dims::hidden), decltype(width)> unknown{"unknown", dims::hidden, width};
+  mp::param<dims::hidden, dims::ffn> up{"up"};
+  mp::param<dims::hidden, dims::ffn> gate{"gate"};
+  mp::param<dims::ffn, dims::hidden> down{"down"};
+  mp::param<dims::hidden, dims::head_dim> narrow{"narrow"};
+  mp::param<dims::head_dim, dims::hidden> widen{"widen"};
+  mp::param<dims::hidden> gain{"gain"};
+  mp::param<dims::hidden, width> unknown{"unknown"};
 };
 
 // ---- both operands must hold the contracted dim alike
@@ -166,12 +166,9 @@ static_assert(mp::check_layer<divisible_split>());
 
 // ---- each query head finds its KV head on its own rank
 struct heads : weights {
-  mp::param<decltype(dims::hidden), decltype(dims::heads), decltype(dims::head_dim)> query{
-      "query", dims::hidden, dims::heads, dims::head_dim};
-  mp::param<decltype(dims::hidden), decltype(dims::kv_heads), decltype(dims::head_dim)> key{
-      "key", dims::hidden, dims::kv_heads, dims::head_dim};
-  mp::param<decltype(dims::heads), decltype(dims::head_dim), decltype(dims::hidden)> output{
-      "output", dims::heads, dims::head_dim, dims::hidden};
+  mp::param<dims::hidden, dims::heads, dims::head_dim> query{"query"};
+  mp::param<dims::hidden, dims::kv_heads, dims::head_dim> key{"key"};
+  mp::param<dims::heads, dims::head_dim, dims::hidden> output{"output"};
 };
 struct keys_on_every_rank : heads {
   constexpr auto forward(const auto& r, auto x) const {

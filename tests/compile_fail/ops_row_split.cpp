@@ -22,8 +22,8 @@ inline constexpr mp::context rows_split = split_over_tp(dims::hidden);
 inline constexpr mp::context columns_split = split_over_tp(dims::ffn);
 
 struct weights {
-  mp::param<decltype(dims::hidden), decltype(dims::ffn)> a{"A", dims::hidden, dims::ffn};
-  mp::param<decltype(dims::ffn), decltype(dims::hidden)> b{"B", dims::ffn, dims::hidden};
+  mp::param<dims::hidden, dims::ffn> a{"A"};
+  mp::param<dims::ffn, dims::hidden> b{"B"};
 };
 struct row_split_mlp : weights {
   constexpr auto forward(const auto& r, auto x) const {

@@ -12,11 +12,11 @@ namespace dims = mp::dims;
 using mp::R;
 
 struct weights {
-  mp::param<decltype(dims::hidden), decltype(dims::ffn)> up{"up", dims::hidden, dims::ffn};
-  mp::param<decltype(dims::ffn), decltype(dims::hidden)> down{"down", dims::ffn, dims::hidden};
-  mp::param<decltype(dims::hidden), decltype(dims::head_dim)> narrow{"narrow", dims::hidden, dims::head_dim};
-  mp::param<decltype(dims::head_dim), decltype(dims::hidden)> widen{"widen", dims::head_dim, dims::hidden};
-  mp::param<decltype(dims::hidden)> shift{"shift", dims::hidden};
+  mp::param<dims::hidden, dims::ffn> up{"up"};
+  mp::param<dims::ffn, dims::hidden> down{"down"};
+  mp::param<dims::hidden, dims::head_dim> narrow{"narrow"};
+  mp::param<dims::head_dim, dims::hidden> widen{"widen"};
+  mp::param<dims::hidden> shift{"shift"};
 };
 
 // ---- a nonlinear function of a sum that is still owed

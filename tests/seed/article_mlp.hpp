@@ -19,8 +19,8 @@ inline const given numbers_of_the_example{
     .x = {1, 2}, .weights = {{"A", {1, 0, -1, 2, 0, 1, 1, -1}}, {"B", {1, 0, 0, 1, 1, 1, 2, -1}}}, .dy = {1, 1}};
 
 struct mlp {
-  mp::param<decltype(dims::hidden), decltype(dims::ffn)> a{"A", dims::hidden, dims::ffn};
-  mp::param<decltype(dims::ffn), decltype(dims::hidden)> b{"B", dims::ffn, dims::hidden};
+  mp::param<dims::hidden, dims::ffn> a{"A"};
+  mp::param<dims::ffn, dims::hidden> b{"B"};
 
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<mp::R>(x, axes::tp);                                      // f

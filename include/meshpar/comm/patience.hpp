@@ -18,7 +18,7 @@ inline void relax() {
 // as soon as anything else runs; a sleep that somebody must end would cost every call a check for sleepers.
 class patience {
  public:
-  explicit patience(bool crowded) : spins_(crowded ? 0 : 300) {}
+  explicit patience(bool crowded) : spins_(crowded ? 0 : 40) {}
 
   bool spinning() const { return turns_ < spins_; }
   double waited() const { return seconds_; }  // as of the last look at the clock, in seconds

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/comm/call.hpp>
+#include <meshpar/comm/streaming.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace meshpar::inline v0 {
-
-// Elements [begin, end) of all `outs` outputs become the reduction of the same elements of all n inputs, in the order
-// of the inputs. An output may be one of the inputs: a block is read whole before it is written.
-using reduce_function = void (*)(const void* const* in, int n, void* const* out, int outs, long begin, long end);
 
 template <reduction How, class A>
 constexpr A combine(A a, A b) {
@@ -20,29 +19,66 @@ constexpr A combine(A a, A b) {
     return a + b;
 }
 
-// The sums stay in a block that fits the registers or the first cache, so each input is read and each output is
-// written once; the constant trip count lets compilers vectorise without run-time checks.
-template <class E, class A, reduction How, int Width>
-void reduce_block(const void* const* in, int n, void* const* out, int outs, long at) {
-  A sums[Width];
-  const E* first = static_cast<const E*>(in[0]) + at;
-  for (int j = 0; j < Width; ++j) sums[j] = static_cast<A>(first[j]);
-  for (int q = 1; q < n; ++q) {
-    const E* next = static_cast<const E*>(in[q]) + at;
-    for (int j = 0; j < Width; ++j) sums[j] = combine<How>(sums[j], static_cast<A>(next[j]));
+// sums[j] = the reduction of element j of all inputs, after what sums[j] holds already unless these are the first. The
+// pack keeps running sums in registers; the constant trip count lets compilers vectorise without run-time checks.
+template <reduction How, int Width, bool First, class A, class... E>
+void fold_block(A* sums, const E*... in) {
+  for (int j = 0; j < Width; ++j) {
+    A sum = First ? A{} : sums[j];
+    bool fresh = First;
+    ((sum = fresh ? static_cast<A>(in[j]) : combine<How>(sum, static_cast<A>(in[j])), fresh = false), ...);
+    sums[j] = sum;
   }
-  E rounded[Width];
-  for (int j = 0; j < Width; ++j) rounded[j] = static_cast<E>(sums[j]);
-  for (int q = 0; q < outs; ++q) __builtin_memcpy(static_cast<E*>(out[q]) + at, rounded, sizeof rounded);
 }
 
-template <class E, class A, reduction How>
-void reduce_range(const void* const* in, int n, void* const* out, int outs, long begin, long end) {
-  constexpr int width = static_cast<int>(256 / sizeof(A));
-  long at = begin;
-  for (; at + width <= end; at += width) reduce_block<E, A, How, width>(in, n, out, outs, at);
-  for (; at < end; ++at) reduce_block<E, A, How, 1>(in, n, out, outs, at);
+template <reduction How, int Width, bool First, class E, class A, std::size_t... Q>
+void fold_inputs(A* sums, const void* const* in, long at, std::index_sequence<Q...>) {
+  fold_block<How, Width, First>(sums, static_cast<const E*>(in[Q]) + at...);
 }
+
+// Where a range is written: all of `out`, past the caches if `stream`.
+struct reduce_target {
+  void* const* out;
+  int count;
+  bool stream;
+};
+
+template <class E, class A, reduction How, int Width, int N>
+void reduce_block(const void* const* in, int n, reduce_target to, long at) {
+  A sums[Width];
+  fold_inputs<How, Width, true, E>(sums, in, at, std::make_index_sequence<N>{});
+  for (int q = N; q < n; ++q) fold_inputs<How, Width, false, E>(sums, in + q, at, std::index_sequence<0>{});
+  alignas(16) E rounded[Width];
+  for (int j = 0; j < Width; ++j) rounded[j] = static_cast<E>(sums[j]);
+  for (int q = 0; q < to.count; ++q) {
+    E* target = static_cast<E*>(to.out[q]) + at;
+    if (Width > 1 && to.stream) stream_block(target, rounded, sizeof rounded);
+    else __builtin_memcpy(target, rounded, sizeof rounded);
+  }
+}
+
+// Each input is read and each output is written once: the sums of a block stay in the first cache.
+template <class E, class A, reduction How, int N>
+void reduce_range_of(const void* const* in, int n, reduce_target to, long at, long end) {
+  constexpr int wide = static_cast<int>(1024 / sizeof(A)), narrow = wide / 16;
+  for (; at + wide <= end; at += wide) reduce_block<E, A, How, wide, N>(in, n, to, at);
+  for (; at + narrow <= end; at += narrow) reduce_block<E, A, How, narrow, N>(in, n, to, at);
+  for (; at < end; ++at) reduce_block<E, A, How, 1, N>(in, n, to, at);
+}
+
+// The first N inputs in one sweep, the others one by one.
+template <class E, class A, reduction How>
+void reduce_range(const void* const* in, int n, reduce_target to, long begin, long end) {
+  if (n >= 8) return reduce_range_of<E, A, How, 8>(in, n, to, begin, end);
+  if (n >= 4) return reduce_range_of<E, A, How, 4>(in, n, to, begin, end);
+  if (n >= 2) return reduce_range_of<E, A, How, 2>(in, n, to, begin, end);
+  return reduce_range_of<E, A, How, 1>(in, n, to, begin, end);
+}
+
+// Elements [begin, end) of every output become the reduction of the same elements of all n inputs, in the order of the
+// inputs. An output may be one of the inputs: a block is read whole before it is written. After streaming comes a
+// stream_fence.
+using reduce_function = void (*)(const void* const* in, int n, reduce_target to, long begin, long end);
 
 template <class E, class A>
 constexpr reduce_function reducer_of(reduction how) {

@@ -85,7 +85,7 @@ class threads : public blocking<threads> {
     return start(g, make(call_kind::barrier, 1, 0), nullptr, 0, nullptr);
   }
 
-  // A message reaches the oldest receive of its tag; both sides state its bytes. Up to 4 KiB are buffered, a longer
+  // A message reaches the oldest receive of its tag; both sides state its bytes. Up to 8 KiB are buffered, a longer
   // send completes when it has been received.
   in_flight start_send(const meshpar::group& g, int peer, const void* data, long bytes, long tag = 0) {
     return {*engine_, engine_->start_send(g, make_message(call_kind::send, peer, bytes, tag), data)};

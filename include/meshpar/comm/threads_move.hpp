@@ -19,32 +19,32 @@ class mover {
       : g_(g), me_(me), sequence_(sequence), in_(in), out_(out), mine_(g.slot_of(me, sequence)), what_(mine_.what) {}
 
   void move(bool eager) {
-    switch (what_.kind) {
-      case call_kind::all_gather:
-        return all_gather();
-      case call_kind::reduce_scatter:
-        return reduce_scatter();
-      case call_kind::all_reduce:
-        return eager ? all_reduce_alone() : all_reduce_own_chunk();
-      case call_kind::all_to_all:
-        return all_to_all();
-      case call_kind::all_to_all_v:
-        return all_to_all_v();
-      case call_kind::broadcast:
-        return broadcast();
-      default:
-        return;
-    }
+    transfer(eager);
+    if (stream_) stream_fence();
   }
 
  private:
+  void transfer(bool eager) {
+    switch (what_.kind) {
+      case call_kind::all_gather: return all_gather();
+      case call_kind::reduce_scatter: return reduce_scatter();
+      case call_kind::all_reduce: return eager ? all_reduce_alone() : all_reduce_own_chunk();
+      case call_kind::all_to_all: return all_to_all();
+      case call_kind::all_to_all_v: return all_to_all_v();
+      case call_kind::broadcast: return broadcast();
+      default: return;
+    }
+  }
+
   void all_gather() {
+    stream_ = n() * what_.outer * what_.inner >= streaming_bytes;
     for (int q = me_, i = 0; i < n(); ++i, q = next(q))
       for (long o = 0; o < what_.outer; ++o)
         take(q, bytes_at(mine_.out, (o * n() + q) * what_.inner), bytes_at(from(q), o * what_.inner), what_.inner);
   }
 
   void all_to_all() {
+    stream_ = n() * what_.inner >= streaming_bytes;
     for (int q = me_, i = 0; i < n(); ++i, q = next(q))
       take(q, bytes_at(mine_.out, q * what_.inner), bytes_at(from(q), me_ * what_.inner), what_.inner);
   }
@@ -52,17 +52,17 @@ class mover {
   void all_to_all_v() {
     const long* receive = g_.counts_of(me_, sequence_) + 2 * n();
     for (int q = me_, i = 0; i < n(); ++i, q = next(q))
-      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]),
-           receive[q]);
+      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]), receive[q]);
   }
 
   void broadcast() {
-    if (what_.peer != me_)
-      take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
+    stream_ = what_.inner >= streaming_bytes;
+    if (what_.peer != me_) take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
   }
 
   void reduce_scatter() {
     const long piece = what_.inner * size_of(what_.element);
+    stream_ = what_.outer * piece >= streaming_bytes;
     for (long o = 0; o < what_.outer; ++o) {
       for (int q = 0; q < n(); ++q) in_[q] = bytes_at(from(q), (o * n() + me_) * piece);
       out_[0] = bytes_at(mine_.out, o * piece);
@@ -77,8 +77,9 @@ class mover {
       in_[q] = from(q);
       out_[q] = g_.slot_of(q, sequence_).out;
     }
-    reduce(n(), own);
     const long bytes = own.size() * size_of(what_.element);
+    stream_ = n() * bytes >= streaming_bytes;
+    reduce(n(), own);
     received() += (n() - 1) * bytes;
     for (int q = 0; q < n(); ++q)
       if (q != me_) g_.at(q).credited.fetch_add(bytes, std::memory_order_relaxed);
@@ -94,11 +95,14 @@ class mover {
   }
 
   void reduce(int outs, chunk part) {
-    reducer(what_.element, what_.accumulate, what_.how)(in_, n(), out_, outs, part.begin, part.end);
+    reducer(what_.element, what_.accumulate, what_.how)(in_, n(), {out_, outs, stream_}, part.begin, part.end);
   }
 
   void take(int q, std::byte* to, const std::byte* piece, long bytes) {
-    if (to != piece && bytes > 0) __builtin_memcpy(to, piece, static_cast<std::size_t>(bytes));
+    if (to != piece && bytes > 0) {
+      if (stream_ && bytes >= 256) stream_copy(to, piece, bytes);
+      else __builtin_memcpy(to, piece, static_cast<std::size_t>(bytes));
+    }
     if (q != me_) received() += bytes;
   }
 
@@ -114,6 +118,7 @@ class mover {
   void** out_;
   slot& mine_;
   const call& what_;
+  bool stream_ = false;
 };
 
 }  // namespace meshpar::inline v0::threading

@@ -34,7 +34,12 @@ struct fixed_vector {
     while (count > 0) pop_back();
   }
 
-  constexpr bool operator==(const fixed_vector&) const = default;
+  constexpr bool operator==(const fixed_vector& other) const {
+    if (count != other.count) return false;
+    for (int i = 0; i < count; ++i)
+      if (!(items[i] == other.items[i])) return false;
+    return true;
+  }
 };
 
 }  // namespace meshpar::inline v0

@@ -36,9 +36,9 @@ struct factor_list {
   }
   constexpr void pop_back() { packed &= (1u << (5 * (size() - 1))) - 1u; }
   constexpr axis_set axes() const {
-    axis_set s;
-    for (int i = 0; i < size(); ++i) s = s | (*this)[i].along;
-    return s;
+    std::uint32_t bits = 0;
+    for (std::uint32_t p = packed; p != 0; p >>= 5) bits |= 1u << ((p & 15u) - 1u);
+    return {static_cast<std::uint16_t>(bits)};
   }
   constexpr bool operator==(const factor_list&) const = default;
 };
@@ -70,7 +70,8 @@ struct layout {
   }
   constexpr axis_set split() const {
     axis_set s;
-    for (const split_dim& d : dims) s = s | d.by.axes();
+    for (const split_dim& d : dims)
+      if (!d.by.empty()) s = s | d.by.axes();
     return s;
   }
   // The axes at which it is neither split, owed nor invariant, among those of a mesh.

@@ -23,10 +23,8 @@ constexpr void take(const runs& from, std::int64_t first, std::int64_t count, ru
     const std::int64_t end = first + count < r.local + r.count ? first + count : r.local + r.count;
     if (begin >= end) continue;
     const std::int64_t global = r.global + begin - r.local;
-    if (!to.empty() && to.back().global + to.back().count == global)
-      to.back().count += end - begin;
-    else
-      to.push_back({global, to.empty() ? 0 : to.back().local + to.back().count, end - begin});
+    if (!to.empty() && to.back().global + to.back().count == global) to.back().count += end - begin;
+    else to.push_back({global, to.empty() ? 0 : to.back().local + to.back().count, end - begin});
   }
 }
 
@@ -55,10 +53,8 @@ constexpr std::int64_t global_index(const split_dim& d, const mesh& m, int rank,
     factor_list majors = d.by;
     while (majors.size() > i) majors.pop_back();
     const std::int64_t mine = d.local * m.size(d.by.axes()) / m.size(majors.axes()) / n;
-    if (d.by[i].by == order::contiguous)
-      local += c * mine;
-    else
-      local += local < mine / 2 ? c * (mine / 2) : (2 * n - 2 - c) * (mine / 2);
+    if (d.by[i].by == order::contiguous) local += c * mine;
+    else local += local < mine / 2 ? c * (mine / 2) : (2 * n - 2 - c) * (mine / 2);
   }
   return local;
 }

@@ -34,6 +34,7 @@ struct mesh {
   }
   // The product of the extents in a set: the size of a group along it.
   constexpr int size(axis_set s) const {
+    if (s.empty()) return 1;
     int n = 1;
     for (const extent& e : extents)
       if (s.contains(e.along)) n *= e.ranks;

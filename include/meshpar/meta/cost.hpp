@@ -92,8 +92,8 @@ constexpr part_cost price_records(const tracer& t, int first, int last, int rank
     const collective kind = static_cast<collective>(r.n[0]);
     if (communicates(kind))
       c.add(traffic{kind, r.along, 1,
-             bytes_received(kind, r.n[1], r.n[2], static_cast<int>(r.n[3]), m.position(rank, r.along),
-                            size_of(t.values[r.out[0]].type))});
+                    bytes_received(kind, r.n[1], r.n[2], static_cast<int>(r.n[3]), m.position(rank, r.along),
+                                   size_of(t.values[r.out[0]].type))});
   }
   return c;
 }
@@ -104,15 +104,16 @@ constexpr bool is_activation(space s) {
 }
 
 // The most bytes of values that are alive during one record of a pass over a block: those made by the pass or given to
-// it (saved values, boundaries and their gradients), from the record that makes them to the last that reads them. What a
-// pass returns, and what a forward pass leaves for the backward one, lives to its end.
+// it (saved values, boundaries and their gradients), from the record that makes them to the last that reads them. What
+// a pass returns, and what a forward pass leaves for the backward one, lives to its end.
 constexpr std::int64_t peak_alive(const tracer& t, bool backward) {
   const int begin = backward ? t.forward_records : 0, end = backward ? t.records.size() : t.forward_records;
   std::int64_t change[tracer::record_limit + 1]{};
   for (const value& v : t.values) {
     if (v.same_as != no_value || v.made_by == no_value || v.last_use < begin || v.made_by >= end) continue;
     if (!is_activation(v.where)) continue;
-    const bool stays = v.where == space::input_grad || (!backward && (v.where == space::input || v.where == space::output));
+    const bool stays =
+        v.where == space::input_grad || (!backward && (v.where == space::input || v.where == space::output));
     const int stop = stays || v.last_use >= end ? end - 1 : v.last_use;
     change[v.made_by > begin ? v.made_by : begin] += v.bytes;
     change[stop + 1] -= v.bytes;
@@ -156,8 +157,8 @@ constexpr step_cost price(const program& p, int rank = 0) {
   for (const step_reduction& r : p.reductions) {
     const mesh& m = p.where.ranks;
     c.finish.add(traffic{collective::all_reduce, r.along, 1,
-                  bytes_received(collective::all_reduce, 1, r.count, m.size(r.along), m.position(rank, r.along),
-                                 size_of(r.type))});
+                         bytes_received(collective::all_reduce, 1, r.count, m.size(r.along), m.position(rank, r.along),
+                                        size_of(r.type))});
   }
   const int times = micro_batches(p.task, p.how);
   c.whole.add(c.forward, times);

@@ -17,21 +17,16 @@ namespace meshpar::inline v0 {
 struct attention_layer {
   bool biased, rotated, normed;
   double eps, theta, rate;
-  param<decltype(dims::hidden), decltype(dims::heads), decltype(dims::head_dim)> query{"query", dims::hidden,
-                                                                                       dims::heads, dims::head_dim};
-  param<decltype(dims::hidden), decltype(dims::kv_heads), decltype(dims::head_dim)> key{"key", dims::hidden,
-                                                                                        dims::kv_heads, dims::head_dim};
-  decltype(key) value{"value", dims::hidden, dims::kv_heads, dims::head_dim};
-  param<decltype(dims::heads), decltype(dims::head_dim), decltype(dims::hidden)> output{
-      "output", initial::residual, dims::heads, dims::head_dim, dims::hidden};
-  param<decltype(dims::heads), decltype(dims::head_dim)> query_bias{"query_bias", initial::zeros, dims::heads,
-                                                                    dims::head_dim};
-  param<decltype(dims::kv_heads), decltype(dims::head_dim)> key_bias{"key_bias", initial::zeros, dims::kv_heads,
-                                                                     dims::head_dim};
-  decltype(key_bias) value_bias{"value_bias", initial::zeros, dims::kv_heads, dims::head_dim};
-  param<decltype(dims::hidden)> output_bias{"output_bias", initial::zeros, dims::hidden};
-  param<decltype(dims::head_dim)> query_gain{"query_norm", initial::ones, dims::head_dim};
-  param<decltype(dims::head_dim)> key_gain{"key_norm", initial::ones, dims::head_dim};
+  param<dims::hidden, dims::heads, dims::head_dim> query{"query"};
+  param<dims::hidden, dims::kv_heads, dims::head_dim> key{"key"};
+  decltype(key) value{"value"};
+  param<dims::heads, dims::head_dim, dims::hidden> output{"output", initial::residual};
+  param<dims::heads, dims::head_dim> query_bias{"query_bias", initial::zeros};
+  param<dims::kv_heads, dims::head_dim> key_bias{"key_bias", initial::zeros};
+  decltype(key_bias) value_bias{"value_bias", initial::zeros};
+  param<dims::hidden> output_bias{"output_bias", initial::zeros};
+  param<dims::head_dim> query_gain{"query_norm", initial::ones};
+  param<dims::head_dim> key_gain{"key_norm", initial::ones};
 
   constexpr explicit attention_layer(const model& m)
       : biased(m.bias),

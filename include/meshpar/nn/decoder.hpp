@@ -26,13 +26,16 @@ struct replaced<Layer, First, Parts...> : replaced<Layer, Parts...> {};
 // A decoder by value: equal configurations are one type.
 template <class Configuration, class Attention, class Mlp>
 struct decoder_of {
-  static constexpr const model& what = Configuration::m;
-  static constexpr const job& task = Configuration::j;
-  static constexpr const plan& how = Configuration::p;
-  static constexpr context where = context_of(what, task, how);
+  static constexpr model what = Configuration::m;
+  static constexpr job task = Configuration::j;
+  static constexpr plan how = Configuration::p;
   using layers = stack<Attention, Mlp>;
   static constexpr layers make_layers() { return layers(what, task); }
 };
+
+// The context of a decoder: an object of its own, that types can refer to.
+template <class Net>
+inline constexpr context context_for = context_of(Net::what, Net::task, Net::how);
 
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
@@ -44,11 +47,23 @@ struct trace_check {
   static constexpr verdict result = judge();
 };
 
-template <class Net, class Layer, class Mine>
-constexpr bool check_replacement() {
-  if constexpr (!std::is_same_v<Layer, Mine>) return layer_check<Mine, Net::where>::ok;
-  return true;
-}
+// A user's layer in place of one of ours.
+template <class Change, class Net>
+struct replacement_check;
+template <class Layer, class Mine, class Net>
+struct replacement_check<replace<Layer, Mine>, Net> {
+  static_assert(layer_check<Mine, context_for<Net>>::ok);
+};
+template <class Layer, class Net>
+struct replacement_check<replace<Layer, Layer>, Net> {};  // ours: the trace checks it
+
+// The rules of operations in our own layers.
+template <class Net, bool Ours>
+struct operations_check {};
+template <class Net>
+struct operations_check<Net, true> {
+  static_assert(require<trace_check<Net>>::ok);
+};
 
 // A decoder-only transformer under a plan. Naming it checks every rule: of the configuration, of each operation of each
 // layer, and of the layers that stand in for ours. By reference, so that errors name the configuration in the user's
@@ -56,14 +71,16 @@ constexpr bool check_replacement() {
 template <const model& M, const job& J, const plan& P, class... Parts>
 struct decoder : decoder_of<typename checked_plan<M, J, P>::values, typename replaced<attention_layer, Parts...>::type,
                             typename replaced<mlp, Parts...>::type> {
-  using attention_type = typename replaced<attention_layer, Parts...>::type;
-  using mlp_type = typename replaced<mlp, Parts...>::type;
-  using value = decoder_of<typename checked_plan<M, J, P>::values, attention_type, mlp_type>;
+  using attention = typename replaced<attention_layer, Parts...>::type;
+  using feed_forward = typename replaced<mlp, Parts...>::type;
+  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward>;
+
+ private:
   static_assert(checked_plan<M, J, P>::ok);
-  static_assert(check_replacement<value, attention_layer, attention_type>());
-  static_assert(check_replacement<value, mlp, mlp_type>());
-  static_assert(!std::is_same_v<mlp_type, mlp> || !std::is_same_v<attention_type, attention_layer> ||
-                require<trace_check<value>>::ok);
+  [[no_unique_address]] replacement_check<replace<attention_layer, attention>, value> attention_check;
+  [[no_unique_address]] replacement_check<replace<mlp, feed_forward>, value> feed_forward_check;
+  [[no_unique_address]] operations_check<value, std::is_same_v<attention, attention_layer> &&
+                                                    std::is_same_v<feed_forward, mlp>> own_check;
 };
 
 }  // namespace meshpar::inline v0

@@ -8,14 +8,14 @@
 
 namespace meshpar::inline v0 {
 
-using table_param = param<decltype(dims::vocab), decltype(dims::hidden)>;
+using table_param = param<dims::vocab, dims::hidden>;
 
 // Token ids to the residual stream. Each rank of tp looks up its piece of the vocabulary, so a sum is owed over tp.
 struct embedding_layer {
   bool learned;
   double rate;
-  table_param table{"embedding", dims::vocab, dims::hidden};
-  param<decltype(dims::positions), decltype(dims::hidden)> position{"position", dims::positions, dims::hidden};
+  table_param table{"embedding"};
+  param<dims::positions, dims::hidden> position{"position"};
 
   constexpr explicit embedding_layer(const model& m)
       : learned(m.positions == position_kind::learned), rate(m.dropout) {}
@@ -33,8 +33,8 @@ struct head_layer {
   bool tied;
   double smoothing;
   int vocab;
-  table_param table{"embedding", dims::vocab, dims::hidden};
-  param<decltype(dims::hidden), decltype(dims::vocab)> head{"head", dims::hidden, dims::vocab};
+  table_param table{"embedding"};
+  param<dims::hidden, dims::vocab> head{"head"};
 
   constexpr head_layer(const model& m, double label_smoothing)
       : norm(m), tied(m.tied_embeddings), smoothing(label_smoothing), vocab(m.vocab) {}

@@ -14,11 +14,11 @@ namespace meshpar::inline v0 {
 struct mlp {
   activation_kind activation;
   bool biased;
-  param<decltype(dims::hidden), decltype(dims::ffn)> up{"up", dims::hidden, dims::ffn};
-  param<decltype(dims::hidden), decltype(dims::ffn)> gate{"gate", dims::hidden, dims::ffn};
-  param<decltype(dims::ffn), decltype(dims::hidden)> down{"down", initial::residual, dims::ffn, dims::hidden};
-  param<decltype(dims::ffn)> up_bias{"up_bias", initial::zeros, dims::ffn};
-  param<decltype(dims::hidden)> down_bias{"down_bias", initial::zeros, dims::hidden};
+  param<dims::hidden, dims::ffn> up{"up"};
+  param<dims::hidden, dims::ffn> gate{"gate"};
+  param<dims::ffn, dims::hidden> down{"down", initial::residual};
+  param<dims::ffn> up_bias{"up_bias", initial::zeros};
+  param<dims::hidden> down_bias{"down_bias", initial::zeros};
 
   constexpr explicit mlp(const model& m) : activation(m.activation), biased(m.bias) {}
 

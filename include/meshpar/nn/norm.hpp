@@ -11,8 +11,8 @@ namespace meshpar::inline v0 {
 struct norm_layer {
   norm_kind kind;
   double eps;
-  param<decltype(dims::hidden)> gain{"gain", initial::ones, dims::hidden};
-  param<decltype(dims::hidden)> shift{"bias", initial::zeros, dims::hidden};
+  param<dims::hidden> gain{"gain", initial::ones};
+  param<dims::hidden> shift{"bias", initial::zeros};
 
   constexpr explicit norm_layer(const model& m) : kind(m.norm), eps(m.norm_eps) {}
 

@@ -203,10 +203,9 @@ class program {
     const precisions& p = how.precision;
     for (const flat_bucket& b : buckets)
       if (!b.sync.empty())
-        reductions.push_back({b.sync, memory.gradients.offset + b.begin * size_of(p.grad), b.end - b.begin, p.grad,
-                              p.reduce});
-    if (where.ranks.size() > 1)
-      reductions.push_back({where.ranks.all(), totals_at(), 2, dtype::f64, dtype::f64});
+        reductions.push_back(
+            {b.sync, memory.gradients.offset + b.begin * size_of(p.grad), b.end - b.begin, p.grad, p.reduce});
+    if (where.ranks.size() > 1) reductions.push_back({where.ranks.all(), totals_at(), 2, dtype::f64, dtype::f64});
   }
 };
 

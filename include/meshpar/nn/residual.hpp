@@ -6,13 +6,13 @@
 
 namespace meshpar::inline v0 {
 
-// A layer that wants to know the model is made from it.
+// A layer with a constructor is made from the model; an aggregate is as its author wrote it.
 template <class Layer>
 constexpr Layer make(const model& m) {
-  if constexpr (requires { Layer(m); })
-    return Layer(m);
-  else
+  if constexpr (std::is_aggregate_v<Layer>)
     return Layer{};
+  else
+    return Layer(m);
 }
 
 // x + dropout(inner(norm(x))): the pre-norm residual block.

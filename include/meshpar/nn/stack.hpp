@@ -28,14 +28,10 @@ struct stack {
 
   constexpr void trace(tracer& t, block_kind kind) const {
     switch (kind) {
-      case block_kind::first:
-        return trace_first(t, first);
-      case block_kind::attention:
-        return trace_middle(t, attention);
-      case block_kind::mlp:
-        return trace_middle(t, feed_forward);
-      case block_kind::last:
-        return trace_last(t, last);
+      case block_kind::first: return trace_first(t, first);
+      case block_kind::attention: return trace_middle(t, attention);
+      case block_kind::mlp: return trace_middle(t, feed_forward);
+      case block_kind::last: return trace_last(t, last);
     }
   }
 };

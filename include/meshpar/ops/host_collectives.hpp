@@ -18,14 +18,11 @@ void collective(D& d, const bound& c) {
   char* out = c.output<char>(0);
   const char* in = c.input<char>(0);
   switch (static_cast<collective>(c.n(0))) {
-    case collective::none:
-      return;
-    case collective::all_gather:
-      return d.comm->all_gather(c.ranks, in, out, outer, inner * size);
+    case collective::none: return;
+    case collective::all_gather: return d.comm->all_gather(c.ranks, in, out, outer, inner * size);
     case collective::reduce_scatter:
       return d.comm->reduce_scatter(c.ranks, in, out, outer, inner, c.out_type, wide, reduction::sum);
-    case collective::all_reduce:
-      return d.comm->all_reduce(c.ranks, in, out, inner, c.out_type, wide, reduction::sum);
+    case collective::all_reduce: return d.comm->all_reduce(c.ranks, in, out, inner, c.out_type, wide, reduction::sum);
     case collective::all_reduce_max:
       return d.comm->all_reduce(c.ranks, in, out, inner, c.out_type, wide, reduction::max);
     case collective::slice:
@@ -40,14 +37,11 @@ void collective(D& d, const bound& c) {
                     static_cast<std::size_t>(inner * size));
       return;
     case collective::keep_first:
-      if (c.position == 0)
-        std::memcpy(out, in, static_cast<std::size_t>(outer * ranks * inner * size));
-      else
-        std::memset(out, 0, static_cast<std::size_t>(outer * ranks * inner * size));
+      if (c.position == 0) std::memcpy(out, in, static_cast<std::size_t>(outer * ranks * inner * size));
+      else std::memset(out, 0, static_cast<std::size_t>(outer * ranks * inner * size));
       return;
     case collective::all_to_all:
-    case collective::permute:
-      throw comm_error("this collective comes with context parallelism");
+    case collective::permute: throw comm_error("this collective comes with context parallelism");
   }
 }
 

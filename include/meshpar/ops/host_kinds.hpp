@@ -36,22 +36,17 @@ void contract(D&, const bound& c) {
   const gemm_shape s = packed_gemm(c.n(contract_op::transpose_a) != 0, c.n(contract_op::transpose_b) != 0,
                                    c.n(contract_op::rows), c.n(contract_op::columns), c.n(contract_op::depth));
   const statistic_t<D> beta = c.n(contract_op::accumulate) != 0 ? 1 : 0;
-  if (c.out_type == dtype_of<T>)
-    D::gemm::multiply(s, 1, c.input<T>(0), c.input<T>(1), beta, c.output<T>(0));
-  else
-    D::gemm::multiply(s, 1, c.input<T>(0), c.input<T>(1), beta, c.output<statistic_t<D>>(0));
+  if (c.out_type == dtype_of<T>) D::gemm::multiply(s, 1, c.input<T>(0), c.input<T>(1), beta, c.output<T>(0));
+  else D::gemm::multiply(s, 1, c.input<T>(0), c.input<T>(1), beta, c.output<statistic_t<D>>(0));
 }
 
 template <class D>
 void activate(D&, const bound& c) {
   using T = element_t<D>;
   switch (static_cast<pointwise>(c.n(1))) {
-    case pointwise::gelu:
-      return kernels::activate<kernels::gelu_tanh>(c.output<T>(0), c.input<T>(0), c.n(0));
-    case pointwise::relu:
-      return kernels::activate<kernels::relu>(c.output<T>(0), c.input<T>(0), c.n(0));
-    case pointwise::silu:
-      return kernels::activate<kernels::silu>(c.output<T>(0), c.input<T>(0), c.n(0));
+    case pointwise::gelu: return kernels::activate<kernels::gelu_tanh>(c.output<T>(0), c.input<T>(0), c.n(0));
+    case pointwise::relu: return kernels::activate<kernels::relu>(c.output<T>(0), c.input<T>(0), c.n(0));
+    case pointwise::silu: return kernels::activate<kernels::silu>(c.output<T>(0), c.input<T>(0), c.n(0));
   }
 }
 template <class D>
@@ -60,12 +55,9 @@ void activate_grad(D&, const bound& c) {
   T* dx = c.output<T>(0);
   const T *dy = c.input<T>(0), *x = c.input<T>(1);
   switch (static_cast<pointwise>(c.n(1))) {
-    case pointwise::gelu:
-      return kernels::activate_input_grad<kernels::gelu_tanh>(dx, dy, x, c.n(0));
-    case pointwise::relu:
-      return kernels::activate_input_grad<kernels::relu>(dx, dy, x, c.n(0));
-    case pointwise::silu:
-      return kernels::activate_input_grad<kernels::silu>(dx, dy, x, c.n(0));
+    case pointwise::gelu: return kernels::activate_input_grad<kernels::gelu_tanh>(dx, dy, x, c.n(0));
+    case pointwise::relu: return kernels::activate_input_grad<kernels::relu>(dx, dy, x, c.n(0));
+    case pointwise::silu: return kernels::activate_input_grad<kernels::silu>(dx, dy, x, c.n(0));
   }
 }
 

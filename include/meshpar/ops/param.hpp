@@ -8,18 +8,11 @@ namespace meshpar::inline v0 {
 // products that end in the residual stream).
 enum class initial : std::uint8_t { normal, residual, ones, zeros };
 
-// A parameter of a layer: a name, how it starts, and its logical dims; the plan places it. Its dims are in its type.
-template <class... Dims>
+// A parameter of a layer: `param<dims::hidden, dims::ffn> up{"up"};` has logical dims, in its type; a plan places it.
+template <auto... Dims>
 struct param {
   const char* name;
   initial start = initial::normal;
-
-  constexpr param(const char* word, Dims...) : name(word) {}
-  constexpr param(const char* word, initial how, Dims...) : name(word), start(how) {}
 };
-template <class... Dims>
-param(const char*, Dims...) -> param<Dims...>;
-template <class... Dims>
-param(const char*, initial, Dims...) -> param<Dims...>;
 
 }  // namespace meshpar::inline v0

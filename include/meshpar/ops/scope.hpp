@@ -26,9 +26,9 @@ constexpr judged parameter_layout(const context& plan, std::initializer_list<dim
   return j;
 }
 
-template <const context& Plan, layout Like, class... Dims>
+template <const context& Plan, layout Like, auto... Dims>
 struct parameter_check {
-  static constexpr judged judgement = parameter_layout(Plan, {Dims::name...}, Like.invariant);
+  static constexpr judged judgement = parameter_layout(Plan, {Dims.name...}, Like.invariant);
   static constexpr verdict result = judgement.no;
 };
 
@@ -42,19 +42,19 @@ class traced_scope {
   // A tensor without a value that has the layout of the residual stream: a target for to_layout_of.
   constexpr traced stream() const { return {on_, on_->make(on_->plan.stream, on_->plan.compute)}; }
 
-  template <class... Dims>
+  template <auto... Dims>
   constexpr traced operator[](const param<Dims...>& p) const {
     return place(p, {});
   }
-  template <class... Dims>
+  template <auto... Dims>
   constexpr traced operator()(const param<Dims...>& p, traced x) const {
     return place(p, x.on->refused() ? axis_set{} : x.shape().invariant);
   }
 
  private:
-  template <class... Dims>
+  template <auto... Dims>
   constexpr traced place(const param<Dims...>& p, axis_set invariant) const {
-    const judged j = parameter_layout(on_->plan, {Dims::name...}, invariant);
+    const judged j = parameter_layout(on_->plan, {Dims.name...}, invariant);
     if (!j.holds()) on_->refuse(j.no, 0);
     return {on_, on_->use_parameter(&p, scope_, p.name, p.start, j.out)};
   }
@@ -68,11 +68,11 @@ struct typed_scope {
   constexpr typed_scope in(const char*) const { return {}; }
   constexpr auto stream() const { return tensor<Plan.stream, Plan>{}; }
 
-  template <class... Dims>
+  template <auto... Dims>
   constexpr auto operator[](const param<Dims...>&) const {
     return result_of<parameter_check<Plan, layout{}, Dims...>, Plan>();
   }
-  template <class... Dims, class X>
+  template <auto... Dims, class X>
   constexpr auto operator()(const param<Dims...>&, X) const {
     return result_of<parameter_check<Plan, X::shape(), Dims...>, Plan>();
   }

@@ -64,6 +64,9 @@ constexpr auto apply(const Op&, int, tensor<L, Plan>, tensor<More, Plan>...) {
   return result_of<check<Op, Plan, L, More...>, Plan>();
 }
 template <class Op, class... More>
-requires(std::is_same_v<More, refused> || ...) constexpr refused apply(const Op&, int, More...) { return {}; }
+  requires(std::is_same_v<More, refused> || ...)
+constexpr refused apply(const Op&, int, More...) {
+  return {};
+}
 
 }  // namespace meshpar::inline v0

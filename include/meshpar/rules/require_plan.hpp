@@ -11,9 +11,9 @@ namespace meshpar::inline v0 {
 // A configuration by value: equal ones are one type, whatever their names.
 template <model M, job J, plan P>
 struct plan_of {
-  static constexpr const model& m = M;
-  static constexpr const job& j = J;
-  static constexpr const plan& p = P;
+  static constexpr model m = M;
+  static constexpr job j = J;
+  static constexpr plan p = P;
 };
 
 // Entry of the catalogue as a check on constants.

@@ -92,34 +92,20 @@ class executor {
     const value& v = t.values[id];
     const arena_plan& a = program_.memory;
     switch (v.where) {
-      case space::parameter:
-        return a.parameters.offset + element_of(block, v.parameter) * size_of(v.type);
-      case space::gradient:
-        return a.gradients.offset + element_of(block, v.parameter) * size_of(v.type);
-      case space::constant:
-        return a.constants.offset + program_.constants_at(kind) + v.offset;
-      case space::input:
-        return a.boundaries.offset + (block - 1) * a.boundary;
-      case space::output:
-        return a.boundaries.offset + block * a.boundary;
-      case space::output_grad:
-        return a.boundary_grads[block % 2].offset;
-      case space::input_grad:
-        return a.boundary_grads[(block + 1) % 2].offset;
-      case space::saved:
-        return a.saved.offset + program_.saved_at(block) + v.offset;
-      case space::transient:
-        return a.transient.offset + v.offset;
-      case space::ids:
-        return a.ids.offset;
-      case space::labels:
-        return a.labels.offset;
-      case space::seed:
-        return a.scalars.offset;
-      case space::loss:
-        return a.scalars.offset + 8;
-      case space::none:
-        break;
+      case space::parameter: return a.parameters.offset + element_of(block, v.parameter) * size_of(v.type);
+      case space::gradient: return a.gradients.offset + element_of(block, v.parameter) * size_of(v.type);
+      case space::constant: return a.constants.offset + program_.constants_at(kind) + v.offset;
+      case space::input: return a.boundaries.offset + (block - 1) * a.boundary;
+      case space::output: return a.boundaries.offset + block * a.boundary;
+      case space::output_grad: return a.boundary_grads[block % 2].offset;
+      case space::input_grad: return a.boundary_grads[(block + 1) % 2].offset;
+      case space::saved: return a.saved.offset + program_.saved_at(block) + v.offset;
+      case space::transient: return a.transient.offset + v.offset;
+      case space::ids: return a.ids.offset;
+      case space::labels: return a.labels.offset;
+      case space::seed: return a.scalars.offset;
+      case space::loss: return a.scalars.offset + 8;
+      case space::none: break;
     }
     return a.transient.offset;  // a value that no record touches
   }

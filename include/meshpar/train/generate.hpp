@@ -15,7 +15,9 @@ template <class Rank>
 class generator {
  public:
   explicit generator(Rank& r)
-      : rank_(r), block_(r.plan().block_count() - 1), logits_(find_logits(r.plan())),
+      : rank_(r),
+        block_(r.plan().block_count() - 1),
+        logits_(find_logits(r.plan())),
         split_(layout_of_logits().dims.back().by.axes()) {
     if (!split_.empty()) group_ = r.calls().group_along(split_);
     gathered_.resize(static_cast<std::size_t>(width() * r.plan().where.ranks.size(split_)));
@@ -49,8 +51,7 @@ class generator {
         [](std::int64_t, std::int64_t) { return -1; });
     const std::int64_t batch = layout_of_logits().dims[1].local;
     const auto* row = static_cast<const element*>(rank_.calls().address(block_, logits_)) + last * batch * width();
-    if (split_.empty())
-      std::copy(row, row + width(), gathered_.begin());
+    if (split_.empty()) std::copy(row, row + width(), gathered_.begin());
     else
       rank_.comm().all_gather(group_, row, gathered_.data(), 1, width() * static_cast<std::int64_t>(sizeof(element)));
     return draw(temperature, seed, number);

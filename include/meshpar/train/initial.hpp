@@ -51,14 +51,10 @@ inline std::int64_t logical_index(const layout& l, const logical_shape& s, const
 // The starting value of element `index` of a parameter (Radford et al. 2019 for `residual`).
 inline double initial_value(const program& p, const parameter& d, std::uint64_t name, std::int64_t index) {
   switch (d.start) {
-    case initial::ones:
-      return 1;
-    case initial::zeros:
-      return 0;
-    case initial::normal:
-      return 0.02 * kernels::normal(p.task.seed, name, index);
-    case initial::residual:
-      return 0.02 / std::sqrt(2.0 * p.what.layers) * kernels::normal(p.task.seed, name, index);
+    case initial::ones: return 1;
+    case initial::zeros: return 0;
+    case initial::normal: return 0.02 * kernels::normal(p.task.seed, name, index);
+    case initial::residual: return 0.02 / std::sqrt(2.0 * p.what.layers) * kernels::normal(p.task.seed, name, index);
   }
   return 0;
 }

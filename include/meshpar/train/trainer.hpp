@@ -37,9 +37,7 @@ class trainer {
  public:
   trainer(Rank& r, const text_data& data) : rank_(r), data_(data) {}
 
-  std::int64_t labels() const {
-    return std::int64_t{rank_.plan().task.global_batch} * rank_.plan().what.seq;
-  }
+  std::int64_t labels() const { return std::int64_t{rank_.plan().task.global_batch} * rank_.plan().what.seq; }
 
   // Steps 1 to s.steps; each(trained_step) after every one.
   template <class Each>
