@@ -14,8 +14,9 @@ template <class Gemm>
 struct apart {
   static inline std::atomic<long> calls{0}, allocations{0};
 
-  template <class T, class A, class C>
-  static void multiply(const meshpar::gemm_shape& s, A alpha, const T* a, const T* b, A beta, C* c) {
+  template <class T, class C>
+  static void multiply(const meshpar::gemm_shape& s, meshpar::accumulator_t<T> alpha, const T* a, const T* b,
+                       meshpar::accumulator_t<T> beta, C* c) {
     const long before = counted::by_this_thread;
     Gemm::multiply(s, alpha, a, b, beta, c);
     const long taken = counted::by_this_thread - before;
