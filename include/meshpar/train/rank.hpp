@@ -31,7 +31,7 @@ class rank {
         number_(comm.rank()),
         device_{&comm, {.seed = p.task.seed}},
         memory_(p.memory.height),
-        executor_(p, device_, memory_, number_, host_kinds::table<device>),
+        executor_(p, device_, memory_, number_, host_kinds::calls_of<device>),
         optimizer_(p, device_, memory_, number_, executor_) {
     fill_constants();
     initialise();
