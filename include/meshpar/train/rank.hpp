@@ -27,7 +27,7 @@ class rank {
   using device = host<T, Gemm, Comm>;
 
   // `kinds` is what runs each kind of operation: a table of one's own can time or log every call.
-  rank(const program& p, Comm& comm, std::span<const runner<device>> kinds = host_kinds::table<device>)
+  rank(const program& p, Comm& comm, std::span<const runner<device>> kinds = host_kinds::calls_of<device>)
       : what_(p),
         number_(comm.rank()),
         device_{&comm, {.seed = p.task.seed}},
