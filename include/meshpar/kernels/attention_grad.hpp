@@ -11,13 +11,14 @@ namespace meshpar::inline v0::kernels {
 // gq = scale gs k, gk = scale gs^T q. Queries and keys are two bodies, so that each writes only what it owns: no
 // atomics, and one order of summation.
 
-// stat[count] of a tile of queries: lse, and delta = sum over a row of go o.
+// stat[count] of a tile of queries: lse (0 for a query that saw no key: its scores are all -inf), and delta = sum over
+// a row of go o.
 template <block B, class T, class A>
 MESHPAR_HD void load_query_stats(const B& b, A* top, A* delta, const A* lse, const T* go, const T* o, long stride,
                                  long count, long head_dim) {
   for_each(b, {0, count}, [=](long i) {
     const T *g = go + i * stride, *y = o + i * stride;
-    top[i] = lse[i];
+    top[i] = lse[i] == -std::numeric_limits<A>::infinity() ? A{} : lse[i];
     delta[i] = fold_lanes<A>(
         one_thread{}, head_dim, A{}, [=](long c) { return A(g[c]) * A(y[c]); }, [](A x, A z) { return x + z; });
   });
@@ -62,25 +63,24 @@ MESHPAR_HD void attention_query_grad(const B& b, index_range tiles, T* gq, const
       b.multiply(s, side, kr, wide, 1, qt, side, ks.count, side, d);
       b.multiply(gp, side, vr, wide, 1, got, side, ks.count, side, d);
       b.sync();
-      const auto score_grad = [=](auto visible, auto factor) {
+      if (cover == tile_cover::some) {
         for_each_score(b, s, ks.count, [=](long j, long i, A& at) {
-          const A seen = exp_of(at - top[i]), p = visible(j, i) ? seen : A{};
-          at = p * (factor(j, i) * gp[j * side + i] - delta[i]);
+          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -std::numeric_limits<A>::infinity();
+        });
+        b.sync();
+      }
+      const auto score_grad = [=](auto factor) {
+        for_each_score(b, s, ks.count, [=](long j, long i, A& at) {
+          at = exp_of(at - top[i]) * (factor(j, i) * gp[j * side + i] - delta[i]);
         });
       };
-      const auto everywhere = [](long, long) { return true; };
-      const auto in_mask = [=](long j, long i) { return a.mask.allowed(qs.position + i, ks.position + j); };
-      const auto one = [](long, long) { return A{1}; };
-      const auto kept = [=](long j, long i) {
-        return a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
-                                            ks.position + j);
-      };
       if (a.dropout.active())
-        score_grad(in_mask, kept);
-      else if (cover == tile_cover::some)
-        score_grad(in_mask, one);
+        score_grad([=](long j, long i) {
+          return a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
+                                              ks.position + j);
+        });
       else
-        score_grad(everywhere, one);
+        score_grad([](long, long) { return A{1}; });
       b.sync();
       b.multiply(out, wide, s, 1, side, kr, wide, qs.count, wide, ks.count);
     }
@@ -133,27 +133,27 @@ MESHPAR_HD void attention_key_value_grad(const B& b, index_range tiles, T* gk, T
       b.multiply(s, side, qr, wide, 1, kt, side, qs.count, side, d);
       b.multiply(gs, side, gor, wide, 1, vt, side, qs.count, side, d);
       b.sync();
-      const auto score_grad = [=](auto visible, auto factor) {
+      if (cover == tile_cover::some) {
         for_each_score(b, s, qs.count, [=](long i, long j, A& at) {
-          const A seen = exp_of(at - top[i]), p = visible(i, j) ? seen : A{}, f = factor(i, j);
+          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -std::numeric_limits<A>::infinity();
+        });
+        b.sync();
+      }
+      const auto score_grad = [=](auto factor) {
+        for_each_score(b, s, qs.count, [=](long i, long j, A& at) {
+          const A p = exp_of(at - top[i]), f = factor(i, j);
           A& g = gs[i * side + j];
           at = p * f;
           g = p * (f * g - delta[i]);
         });
       };
-      const auto everywhere = [](long, long) { return true; };
-      const auto in_mask = [=](long i, long j) { return a.mask.allowed(qs.position + i, ks.position + j); };
-      const auto one = [](long, long) { return A{1}; };
-      const auto kept = [=](long i, long j) {
-        return a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
-                                            ks.position + j);
-      };
       if (a.dropout.active())
-        score_grad(in_mask, kept);
-      else if (cover == tile_cover::some)
-        score_grad(in_mask, one);
+        score_grad([=](long i, long j) {
+          return a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
+                                              ks.position + j);
+        });
       else
-        score_grad(everywhere, one);
+        score_grad([](long, long) { return A{1}; });
       b.sync();
       b.multiply(v_out, wide, s, 1, side, gor, wide, ks.count, wide, qs.count);
       b.multiply(k_out, wide, gs, 1, side, qr, wide, ks.count, wide, qs.count);
