@@ -5,8 +5,8 @@
 namespace meshpar::inline v0 {
 
 // Several logical dims whose pieces lie one after the other on each rank, so that one matrix product serves them all
-// (q, k and v; gate and up). Each part is split on its own: the rows of rank r are its q rows, then its k rows, then its
-// v rows, never rows of the plain concatenation. Files and initialisation see the parts.
+// (q, k and v; gate and up). Each part is split on its own: the rows of rank r are its q rows, then its k rows, then
+// its v rows, never rows of the plain concatenation. Files and initialisation see the parts.
 struct fused {
   fixed_vector<split_dim, 4> parts{};
 

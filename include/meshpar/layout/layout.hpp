@@ -53,9 +53,9 @@ struct split_dim {
 
 // A layout: dims in memory order (row-major, last fastest), the axes over which a sum is owed (state P) and those over
 // which the value is invariant (state I). An axis that splits nothing and is in neither set is replicated (state R).
-// `maximum` holds the axes over which a maximum, not a sum, is pending: it has no gradient, and only a transition (or the
-// loss that made it) takes it.
-// Only canonical layouts exist: no axis of extent 1 appears, and unused slots are zero; so equal layouts are one type.
+// `maximum` holds the axes over which a maximum, not a sum, is pending: it has no gradient, and only a transition (or
+// the loss that made it) takes it. Only canonical layouts exist: no axis of extent 1 appears, and unused slots are
+// zero; so equal layouts are one type.
 struct layout {
   fixed_vector<split_dim, 6> dims{};
   axis_set owed{};

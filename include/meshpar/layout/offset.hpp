@@ -5,8 +5,9 @@
 namespace meshpar::inline v0 {
 
 // A layout as a function (rank, local index) -> global index, and back. One factor after the other, major to minor: a
-// contiguous factor over N ranks cuts what is held into N pieces, and rank c keeps piece c; a zigzag factor cuts it into
-// 2N, and rank c keeps the pieces c and 2N-1-c, in that order. A minor factor cuts what its majors left, in local order.
+// contiguous factor over N ranks cuts what is held into N pieces, and rank c keeps piece c; a zigzag factor cuts it
+// into 2N, and rank c keeps the pieces c and 2N-1-c, in that order. A minor factor cuts what its majors left, in local
+// order.
 
 // Consecutive elements of a dimension: `count` of them from `global` on, held from `local` on.
 struct run {
@@ -22,10 +23,8 @@ constexpr void take(const runs& from, std::int64_t first, std::int64_t count, ru
     const std::int64_t end = first + count < r.local + r.count ? first + count : r.local + r.count;
     if (begin >= end) continue;
     const std::int64_t global = r.global + begin - r.local;
-    if (!to.empty() && to.back().global + to.back().count == global)
-      to.back().count += end - begin;
-    else
-      to.push_back({global, to.empty() ? 0 : to.back().local + to.back().count, end - begin});
+    if (!to.empty() && to.back().global + to.back().count == global) to.back().count += end - begin;
+    else to.push_back({global, to.empty() ? 0 : to.back().local + to.back().count, end - begin});
   }
 }
 
@@ -54,16 +53,14 @@ constexpr std::int64_t global_index(const split_dim& d, const mesh& m, int rank,
     factor_list majors = d.by;
     while (majors.size() > i) majors.pop_back();
     const std::int64_t mine = d.local * m.size(d.by.axes()) / m.size(majors.axes()) / n;
-    if (d.by[i].by == order::contiguous)
-      local += c * mine;
-    else
-      local += local < mine / 2 ? c * (mine / 2) : (2 * n - 2 - c) * (mine / 2);
+    if (d.by[i].by == order::contiguous) local += c * mine;
+    else local += local < mine / 2 ? c * (mine / 2) : (2 * n - 2 - c) * (mine / 2);
   }
   return local;
 }
 
-// Which rank holds a global index, and where: the rank with the coordinates of `like_rank` on all axes that do not split
-// the dimension. The inverse of global_index.
+// Which rank holds a global index, and where: the rank with the coordinates of `like_rank` on all axes that do not
+// split the dimension. The inverse of global_index.
 struct place_of {
   int rank = 0;
   std::int64_t local = 0;

@@ -18,13 +18,15 @@ constexpr verdict is_heads(const char* what, const char* operand, const layout& 
 // state is kept.
 constexpr judged rotary(const layout& x) {
   const bool kv = x.find(dims::kv_heads) >= 0;
-  if (verdict v = is_heads("rotary", "the operand", x, kv ? dim_name(dims::kv_heads) : dim_name(dims::heads)); !v.holds())
+  if (verdict v = is_heads("rotary", "the operand", x, kv ? dim_name(dims::kv_heads) : dim_name(dims::heads));
+      !v.holds())
     return {{}, v};
   if (x.dims[3].local % 2 != 0)
-    return {{}, broken_by(rule::dimension_must_be_even,
-                          text{} << "rotary turns pairs of head_dim, but head_dim is "
-                                 << static_cast<long>(x.dims[3].local) << "; make it even",
-                          x.dims[3].local, 2, x.dims[3].local + 1)};
+    return {{},
+            broken_by(rule::dimension_must_be_even,
+                      text{} << "rotary turns pairs of head_dim, but head_dim is " << static_cast<long>(x.dims[3].local)
+                             << "; make it even",
+                      x.dims[3].local, 2, x.dims[3].local + 1)};
   return {x, {}};
 }
 
@@ -59,8 +61,8 @@ constexpr verdict serves(const layout& x, const layout& q) {
 }
 
 // Causal softmax attention, q [seq, batch, heads, head_dim], k and v [seq, batch, kv_heads, head_dim] -> as q. The
-// sequence is whole; heads are split as kv_heads are, and possibly further over axes where k and v are R (their gradients
-// are then owed there). Linear in v, which may be P where q and k are R.
+// sequence is whole; heads are split as kv_heads are, and possibly further over axes where k and v are R (their
+// gradients are then owed there). Linear in v, which may be P where q and k are R.
 constexpr judged attention(const layout& q, const layout& k, const layout& v) {
   if (verdict no = is_heads("attention", "q", q, dims::heads); !no.holds()) return {{}, no};
   if (verdict no = is_heads("attention", "k", k, dims::kv_heads); !no.holds()) return {{}, no};

@@ -9,8 +9,8 @@ constexpr verdict equal_dims(const char* what, const layout& x, const layout& y)
   if (x.dims == y.dims) return {};
   if (x.dims.size() != y.dims.size())
     return broken_by(rule::dimension_missing,
-                     text{} << what << ": the left is " << name_of(x) << ", the right " << name_of(y),
-                     x.dims.size(), y.dims.size());
+                     text{} << what << ": the left is " << name_of(x) << ", the right " << name_of(y), x.dims.size(),
+                     y.dims.size());
   int i = 0;
   while (x.dims[i] == y.dims[i]) ++i;
   if (!(x.dims[i].name == y.dims[i].name)) return no_dim(what, "the right operand", x.dims[i].name);
@@ -69,14 +69,16 @@ constexpr judged bias(const layout& x, const layout& b) {
 // x divided by a number that every rank knows: a count of labels, a norm. A local count would be P.
 constexpr judged quotient(const layout& x, const layout& count) {
   if (!count.dims.empty())
-    return {{}, broken_by(rule::divisor_must_be_the_same_everywhere,
-                          text{} << "quotient: the divisor is " << name_of(count) << ", not one number")};
+    return {{},
+            broken_by(rule::divisor_must_be_the_same_everywhere,
+                      text{} << "quotient: the divisor is " << name_of(count) << ", not one number")};
   if (!count.owed.empty()) {
     const axis a = first_of(count.owed);
-    return {{}, broken_by(rule::divisor_must_be_the_same_everywhere,
-                          text{} << "quotient: over " << name_of(a)
-                                 << " the divisor is P, each rank would divide by its own count; sum it first with "
-                                 << moved_to("R", "divisor", a))};
+    return {{},
+            broken_by(rule::divisor_must_be_the_same_everywhere,
+                      text{} << "quotient: over " << name_of(a)
+                             << " the divisor is P, each rank would divide by its own count; sum it first with "
+                             << moved_to("R", "divisor", a))};
   }
   if (!count.maximum.empty()) return {{}, pending_maximum("quotient", count)};
   return linear(x);

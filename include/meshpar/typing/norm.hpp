@@ -8,8 +8,8 @@ constexpr verdict ends_with(const char* what, const layout& x, dim_name d) {
   return !x.dims.empty() && x.dims.back().name == d ? verdict{} : no_dim(what, "the end of the operand", d);
 }
 
-// x [..., d] times a gain [d], element by element along d: the gain is I where x is I, split where d is, and R elsewhere,
-// so that its gradient is owed over every axis that splits other dims (sequence parallelism, heads).
+// x [..., d] times a gain [d], element by element along d: the gain is I where x is I, split where d is, and R
+// elsewhere, so that its gradient is owed over every axis that splits other dims (sequence parallelism, heads).
 constexpr judged gained(const char* what, const layout& x, const layout& gain) {
   if (gain.dims.size() != 1) return {{}, no_dim(what, "the gain", x.dims.back().name)};
   if (verdict v = trailing_dims(what, x, gain); !v.holds()) return {{}, v};

@@ -53,8 +53,7 @@ constexpr verdict split_differently(const char* what, const split_dim& x, const 
   if (x.by.empty() || y.by.empty())
     t << "split the whole one too or gather the other with "
       << moved_to("R", x.by.empty() ? "right" : "left", (x.by.empty() ? y : x).by[0].along);
-  else
-    t << "give both one order with to_layout_of";
+  else t << "give both one order with to_layout_of";
   return broken_by(rule::dimension_split_differently, t, x.local, y.local);
 }
 constexpr verdict not_whole(const char* what, const split_dim& d) {
@@ -79,9 +78,9 @@ constexpr verdict pending_maximum(const char* what, const layout& x) {
 constexpr verdict invariant_mixed(const char* what, const layout& x, const layout& y) {
   const axis a = first_of((x.invariant | y.invariant) - (x.invariant & y.invariant));
   const char* side = x.invariant.contains(a) ? "left" : "right";
-  return broken_by(rule::invariant_mixed_with_another_state,
-                   states_at(what, x, y, a) << "I mixes only with I, or a gradient is not summed: "
-                                            << moved_to("R", side, a));
+  return broken_by(rule::invariant_mixed_with_another_state, states_at(what, x, y, a)
+                                                                 << "I mixes only with I, or a gradient is not summed: "
+                                                                 << moved_to("R", side, a));
 }
 
 // Two dims that meet must have equal local sizes and equal factor lists.

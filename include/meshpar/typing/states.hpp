@@ -21,9 +21,9 @@ constexpr verdict multiply(const char* what, const layout& x, const layout& y, a
   }
   if (const axis_set clash = (x.owed & ys) | (y.owed & xs); !clash.empty()) {
     const axis a = first_of(clash);
-    return broken_by(rule::partial_sum_meets_a_split,
-                     states_at(what, x, y, a) << "a partial sum multiplies only R: sum it first with "
-                                              << moved_to("R", x.owed.contains(a) ? "left" : "right", a));
+    return broken_by(rule::partial_sum_meets_a_split, states_at(what, x, y, a)
+                                                          << "a partial sum multiplies only R: sum it first with "
+                                                          << moved_to("R", x.owed.contains(a) ? "left" : "right", a));
   }
   if (const axis_set clash = (xs & ys) - met; !clash.empty()) {
     const axis a = first_of(clash);
@@ -42,9 +42,9 @@ constexpr verdict add(const char* what, const layout& x, const layout& y) {
   const axis a = first_of((x.owed | y.owed) - (x.owed & y.owed));
   const char* term = x.owed.contains(a) ? "left" : "right";
   const char* other = x.owed.contains(a) ? "right" : "left";
-  return broken_by(rule::sum_of_unlike_states,
-                   states_at(what, x, y, a) << "the " << other << " would be added once per rank: sum the " << term
-                                            << " first, or " << moved_to("P", other, a));
+  return broken_by(rule::sum_of_unlike_states, states_at(what, x, y, a)
+                                                   << "the " << other << " would be added once per rank: sum the "
+                                                   << term << " first, or " << moved_to("P", other, a));
 }
 
 // Any function that is not linear: no sum may be pending.
