@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/nn/context_of.hpp>
-#include <meshpar/ops/backward.hpp>
 #include <meshpar/ops/scope.hpp>
+#include <meshpar/ops/to.hpp>
 
 #include <utility>
 

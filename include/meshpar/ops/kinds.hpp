@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/ops/bound.hpp>
-#include <meshpar/ops/to.hpp>
+#include <meshpar/ops/transition.hpp>
 
 #include <array>
 #include <cstddef>
