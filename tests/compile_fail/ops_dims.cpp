@@ -112,7 +112,7 @@ static_assert(mp::check_layer<norm_of_whole_hidden>());
 struct gather_of_the_first_axis : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto w = mp::split(r[down], dims::ffn, axes::dp);  // ffn over tp, then dp
-    const auto g = mp::to<R>(w, axes::tp);  // expect: only_a_suffix_can_be_gathered
+    const auto g = mp::to<R>(w, axes::tp);                   // expect: only_a_suffix_can_be_gathered
     const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]);
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, g));
   }

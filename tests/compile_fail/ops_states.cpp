@@ -94,9 +94,7 @@ struct replicated_gain : weights {
   }
 };
 struct invariant_gain : weights {
-  constexpr auto forward(const auto& r, auto x) const {
-    return mp::rms_norm(dims::hidden, x, r(shift, x), 1e-5);
-  }
+  constexpr auto forward(const auto& r, auto x) const { return mp::rms_norm(dims::hidden, x, r(shift, x), 1e-5); }
 };
 static_assert(mp::check_layer<replicated_gain>());
 static_assert(mp::check_layer<invariant_gain>());
@@ -166,9 +164,7 @@ struct sum_left_owed : weights {
   }
 };
 struct sum_paid : weights {
-  constexpr auto forward(const auto& r, auto x) const {
-    return mp::to_layout_of(x, sum_left_owed{}.forward(r, x));
-  }
+  constexpr auto forward(const auto& r, auto x) const { return mp::to_layout_of(x, sum_left_owed{}.forward(r, x)); }
 };
 static_assert(mp::check_layer<sum_left_owed>());  // expect: transition_is_not_one_collective
 static_assert(mp::check_layer<sum_paid>());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Loss and every gradient of our GPT-2 and Llama against golden.json, under plans.
-#include "formula.hpp"
-#include "golden.hpp"
-
 #include <meshpar/comm/threads_world.hpp>
 #include <meshpar/device/host_gemm.hpp>
 #include <meshpar/nn/program.hpp>
 #include <meshpar/train/rank.hpp>
+
+#include "formula.hpp"
+#include "golden.hpp"
 
 #include <doctest/doctest.h>
 
@@ -77,11 +77,10 @@ outcome run(const oracle::model& golden, const mp::plan& p) {
     const mp::step_report report = rank.update(labels, 1, {});
     const std::lock_guard lock(all.one_at_a_time);
     all.got.loss = report.loss;
-    mp::for_each_parameter(program, rank.number(),
-                           [&](const mp::parameter_entry&, std::int64_t flat, const std::string& name,
-                               std::int64_t index, std::int64_t count) {
-                             all.take(name, index, count, rank.gradients()[flat]);
-                           });
+    mp::for_each_parameter(
+        program, rank.number(),
+        [&](const mp::parameter_entry&, std::int64_t flat, const std::string& name, std::int64_t index,
+            std::int64_t count) { all.take(name, index, count, rank.gradients()[flat]); });
   });
   return all.got;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include "support/block_runner.hpp"
-
 #include <meshpar/ops/activation.hpp>
 #include <meshpar/ops/contract.hpp>
+
+#include "support/block_runner.hpp"
 
 // The two-layer MLP of the worked example: Z = ReLU(X A) B with X [1, 2], A [2, 4], B [4, 2].
 namespace article {
@@ -23,9 +23,9 @@ struct mlp {
   mp::param<dims::ffn, dims::hidden> b{"B"};
 
   constexpr auto forward(const auto& r, auto x) const {
-    const auto h = mp::to<mp::R>(x, axes::tp);                                      // f
-    const auto y = mp::relu(mp::contract(dims::hidden, h, r[a]));                   // columns of A
-    return mp::to_layout_of(x, mp::contract(dims::ffn, y, r[b]));                   // rows of B, then g
+    const auto h = mp::to<mp::R>(x, axes::tp);                     // f
+    const auto y = mp::relu(mp::contract(dims::hidden, h, r[a]));  // columns of A
+    return mp::to_layout_of(x, mp::contract(dims::ffn, y, r[b]));  // rows of B, then g
   }
 };
 

@@ -16,13 +16,8 @@ namespace dims = mp::dims;
 namespace {
 
 // GPT-3's layer; only interpreted, never run.
-constexpr mp::model gpt3 = mp::gpt2_like({.layers = 1,
-                                          .hidden = 12288,
-                                          .heads = 96,
-                                          .ffn = 4 * 12288,
-                                          .vocab = 51200,
-                                          .seq = 2048,
-                                          .dropout = 0.1});
+constexpr mp::model gpt3 = mp::gpt2_like(
+    {.layers = 1, .hidden = 12288, .heads = 96, .ffn = 4 * 12288, .vocab = 51200, .seq = 2048, .dropout = 0.1});
 constexpr mp::job one_sample{.global_batch = 1};
 constexpr std::int64_t t = 8, s = gpt3.seq, b = one_sample.micro_batch, h = gpt3.hidden, a = gpt3.heads;
 constexpr mp::plan tp{.tp = t, .precision = mp::mixed_bf16};
@@ -81,7 +76,8 @@ layer_bytes planned(const mp::model& m, const mp::plan& plan) {
     bytes.backward += mp::price_records(block, block.forward_records, block.records.size(), 0).bytes();
     for (int i = block.forward_records; i < block.records.size(); ++i) {
       const mp::record& r = block.records[i];
-      const bool gathers = r.op == &mp::to_op::info && static_cast<mp::typing::collective>(r.n[0]) == mp::typing::collective::all_gather;
+      const bool gathers =
+          r.op == &mp::to_op::info && static_cast<mp::typing::collective>(r.n[0]) == mp::typing::collective::all_gather;
       // A gather in backward is either the dual of a reduce-scatter, of a gradient, or a forward value's again.
       if (gathers && block.values[r.in[0]].made_by < block.forward_records)
         bytes.again += mp::price_records(block, i, i + 1, 0).bytes();

@@ -18,9 +18,7 @@ struct first_product {
   constexpr auto forward(const auto& r, auto x) const { return mp::contract(dims::hidden, x, r[a]); }
 };
 struct summed_product : first_product {
-  constexpr auto forward(const auto& r, auto x) const {
-    return mp::to<mp::R>(first_product::forward(r, x), axes::tp);
-  }
+  constexpr auto forward(const auto& r, auto x) const { return mp::to<mp::R>(first_product::forward(r, x), axes::tp); }
 };
 // [1, 4] -> Y B
 struct second_product {
@@ -85,7 +83,6 @@ TEST_CASE("TPM-07 ReLU of each partial product is wrong, and refused") {
   CHECK(sum_of_relus() == numbers{1, 2, 2, 2});
   const block b(row_split, mlp_of_split_x{});
   CHECK(b.trace.refusal.broken == mp::rule::partial_sum_in_a_nonlinearity);
-
 }
 TEST_CASE("TPM-08 the wrong Y carried through B") {
   mp::context c = one_rank;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/nn/context_of.hpp>
-#include <meshpar/ops/backward.hpp>
 #include <meshpar/ops/scope.hpp>
+#include <meshpar/ops/to.hpp>
 
 #include <utility>
 
@@ -14,8 +14,11 @@ namespace layer_checks {
 inline constexpr model sizes{
     .hidden = 88, .heads = 8, .kv_heads = 2, .head_dim = 10, .ffn = 104, .vocab = 136, .seq = 32};
 inline constexpr job work{.global_batch = 24, .micro_batch = 3};
-inline constexpr context with_sp = context_of(sizes, work, {.dp = 2, .tp = 4, .sequence_parallel = true});
-inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4});
+template <class... Parts>
+inline constexpr context with_sp =
+    context_of(sizes, work, {.dp = 2, .tp = 4, .sequence_parallel = true}, own_dims_among<Parts...>());
+template <class... Parts>
+inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4}, own_dims_among<Parts...>());
 }  // namespace layer_checks
 
 // A layer of the residual stream must return what the next one takes.
@@ -46,14 +49,12 @@ struct layer_check {
 
 // static_assert(mp::check_layer<my_layer>()): whether the layer may stand between norm and residual stream of a decoder
 // under tensor parallelism, with sequence parallelism and without. What the first plan refuses is not checked under the
-// second.
-template <class Layer>
+// second. Parts are the decoder's: sizes of the layer's own dims.
+template <class Layer, class... Parts>
 constexpr bool check_layer() {
-  using first = layer_check<Layer, layer_checks::with_sp>;
-  if constexpr (first::holds)
-    return layer_check<Layer, layer_checks::without_sp>::ok;
-  else
-    return first::ok;
+  using first = layer_check<Layer, layer_checks::with_sp<Parts...>>;
+  if constexpr (first::holds) return layer_check<Layer, layer_checks::without_sp<Parts...>>::ok;
+  else return first::ok;
 }
 
 }  // namespace meshpar::inline v0

@@ -24,18 +24,18 @@ template <class Layer, class First, class... Parts>
 struct replaced<Layer, First, Parts...> : replaced<Layer, Parts...> {};
 
 // A decoder by value: equal configurations are one type.
-template <class Configuration, class Attention, class Mlp>
+template <class Configuration, class Attention, class Mlp, class... Parts>
 struct decoder_of {
   static constexpr model what = Configuration::m;
   static constexpr job task = Configuration::j;
   static constexpr plan how = Configuration::p;
-  using layers = stack<Attention, Mlp>;
+  using layers = stack<Attention, Mlp, Parts...>;
   static constexpr layers make_layers() { return layers(what, task); }
 };
 
 // The context of a decoder: an object of its own, that types can refer to.
 template <class Net>
-inline constexpr context context_for = context_of(Net::what, Net::task, Net::how);
+inline constexpr context context_for = context_of(Net::what, Net::task, Net::how, Net::layers::own);
 
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
@@ -70,10 +70,10 @@ struct operations_check<Net, true> {
 // words.
 template <const model& M, const job& J, const plan& P, class... Parts>
 struct decoder : decoder_of<typename checked_plan<M, J, P>::values, typename replaced<attention_layer, Parts...>::type,
-                            typename replaced<mlp, Parts...>::type> {
+                            typename replaced<mlp, Parts...>::type, Parts...> {
   using attention = typename replaced<attention_layer, Parts...>::type;
   using feed_forward = typename replaced<mlp, Parts...>::type;
-  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward>;
+  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward, Parts...>;
 
  private:
   static_assert(checked_plan<M, J, P>::ok);
