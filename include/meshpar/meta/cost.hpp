@@ -58,6 +58,7 @@ struct step_cost {
   part_cost whole;              // of the step
   std::int64_t persistent = 0;  // bytes at rest between steps: weights, gradients, optimizer states
   std::int64_t height = 0;      // of the arena
+  std::int64_t top = 0;         // one past the last byte of the highest value: height without the alignment at its end
   std::int64_t peak_live = 0;   // the most bytes that hold something that will be read
 };
 
@@ -145,6 +146,19 @@ constexpr std::int64_t peak_live(const program& p, std::int64_t at_rest) {
   return at_rest + most;
 }
 
+// Values are placed upwards, the saved ones of all blocks below the transient ones of any.
+constexpr std::int64_t end_of_values(const program& p) {
+  const arena_plan& a = p.memory;
+  std::int64_t end = a.saved.offset;
+  for (int b = 0; b < p.block_count(); ++b)
+    for (const value& v : p.traced_block(p.kind_of(b)).values) {
+      if (v.made_by == no_value || (v.where != space::saved && v.where != space::transient)) continue;
+      const std::int64_t start = v.where == space::saved ? a.saved.offset + p.saved_at(b) : a.transient.offset;
+      if (const std::int64_t e = start + v.offset + v.bytes; e > end) end = e;
+    }
+  return end;
+}
+
 // Prices one step of one rank.
 constexpr step_cost price(const program& p, int rank = 0) {
   step_cost c;
@@ -166,6 +180,7 @@ constexpr step_cost price(const program& p, int rank = 0) {
   c.whole.add(c.finish);
   c.persistent = p.memory.constants.offset;
   c.height = p.memory.height;
+  c.top = end_of_values(p);
   const std::int64_t tokens = p.memory.ids.bytes + p.memory.labels.bytes + p.memory.scalars.bytes;
   c.peak_live = peak_live(p, c.persistent + p.memory.constants.bytes + tokens);
   return c;

@@ -51,7 +51,7 @@ constexpr void tracer::pull_back_one(int i, phase p) {
   const auto part = p == phase::input_grad ? r.op->input_grad : r.op->weight_grad;
   bool reached = false;
   for (const int o : r.out) reached = reached || grads_[o] != 0;
-  if (part == nullptr || !reached) return;
+  if (part == nullptr || !reached || refused()) return;
   now_ = p;
   part(*this, r);
 }

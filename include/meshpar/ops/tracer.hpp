@@ -23,12 +23,12 @@ class tracer {
  public:
   constexpr explicit tracer(const context& c) : plan(c) {}
 
-  static constexpr int value_limit = 144, record_limit = 160;
+  static constexpr int value_limit = 144, record_limit = 160, parameter_limit = 20;
 
   const context& plan;
   fixed_vector<value, value_limit> values{};
   fixed_vector<record, record_limit> records{};
-  fixed_vector<parameter, 20> parameters{};
+  fixed_vector<parameter, parameter_limit> parameters{};
   verdict refusal{};
   int forward_records = 0;  // records [0, forward_records) are the forward pass
 
@@ -37,6 +37,16 @@ class tracer {
     if (refused()) return;
     refusal = v;
     refusal.line = line;
+  }
+
+  // Whether one more has room. What has not is refused, and not made.
+  constexpr bool has_room(int used, int limit, const char* what) {
+    if (used < limit) return true;
+    if (refused()) return false;
+    text t;
+    t << "one block makes more than " << limit << ' ' << what << ", its backward pass included; make two layers of it";
+    refuse({.broken = rule::block_fits_the_trace, .left = used + 1, .right = limit, .why = t}, 0);
+    return false;
   }
 
   constexpr const layout& shape(int id) const { return values[id].shape; }
@@ -67,6 +77,7 @@ class tracer {
 
   // Adds a record; its results are the values in r.out.
   constexpr void add(record r, int line = 0) {
+    if (!has_room(records.size(), record_limit, "operations")) return;
     r.when = now_;
     r.type = plan.compute;
     r.line = line;
@@ -82,6 +93,7 @@ class tracer {
   }
   constexpr int use_parameter(const void* key, const char* scope, const char* name, initial start, const layout& l) {
     if (const int known = find_parameter(key); known != no_value) return parameters[known].id;
+    if (!has_room(parameters.size(), parameter_limit, "parameters")) return 0;
     const int id = make(l, plan.compute, space::parameter);
     const int grad = make(dual(l, plan.ranks), plan.grad, space::gradient);
     values[id].parameter = values[grad].parameter = static_cast<std::int16_t>(parameters.size());
@@ -116,7 +128,7 @@ class tracer {
 
  private:
   constexpr int push(const value& v) {
-    values.push_back(v);
+    if (has_room(values.size(), value_limit, "values")) values.push_back(v);
     return values.size() - 1;
   }
   constexpr void pull_back_one(int i, phase p);
