@@ -106,7 +106,7 @@ learnt learn(const mp::text_data& text, const mp::train_settings& settings, Each
   learnt out;
   out.ranks.resize(static_cast<std::size_t>(ranks));
   mp::launch<Net, gemm>([&](auto& rank) {
-    gemm::set_threads(static_cast<int>(std::max(1L, std::thread::hardware_concurrency() / ranks)));
+    gemm::set_threads(1);                                       // one thread a rank
     rank.memory().paint(rank.plan().memory.boundaries.offset);  // all that holds no state yet
     mp::trainer trainer(rank, text);
     trainer.run(settings, [&](const mp::trained_step& done) {
