@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/core/require.hpp>
-#include <meshpar/ops/tracer.hpp>
+#include <meshpar/ops/backward.hpp>
 #include <meshpar/typing/judged.hpp>
 
 namespace meshpar::inline v0 {
