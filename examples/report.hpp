@@ -94,7 +94,9 @@ inline void plot(const std::vector<double>& first, const std::vector<double>& se
   draw(second, '+');
   for (int row = 0; row < height; ++row) {
     const double level = top - (top - bottom) * row / (height - 1);
-    std::printf("  %6.2f |%s\n", level, rows[static_cast<std::size_t>(row)].c_str());
+    std::string& line = rows[static_cast<std::size_t>(row)];
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::printf("  %6.2f |%s\n", level, line.c_str());
   }
   std::printf("         +%s\n", std::string(static_cast<std::size_t>(width), '-').c_str());
   const std::string end = "step " + std::to_string(n);

@@ -67,8 +67,8 @@ inline void panel_product(A* c, long c_stride, const A* a, long a_row, long a_co
 // a[i * a_row + p * a_column]; rows of B and C are contiguous. Sums run over k in order.
 // Not inlined: with constant sizes g++ 12 warns of loops that the constants rule out.
 template <class A>
-[[gnu::noinline]] inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride, long m,
-                         long n, long k) {
+[[gnu::noinline]] inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b,
+                                           long b_stride, long m, long n, long k) {
   constexpr long width = vector_width<A>;
   long j = 0;
   for (; j + 4 * width <= n; j += 4 * width)
@@ -76,9 +76,10 @@ template <class A>
   for (; j + 2 * width <= n; j += 2 * width)
     panel_product<8, 2>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
   for (; j + width <= n; j += width) panel_product<8, 1>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
-  for (long i = 0; i < m && j < n; ++i)
+  const long tail = (n - j) % width;  // n - j, but g++ 12 at -O3 does not see that it is below width, and warns
+  for (long i = 0; i < m && tail > 0; ++i)
     for (long p = 0; p < k; ++p)
-      for (long t = j; t < n; ++t) c[i * c_stride + t] += a[i * a_row + p * a_column] * b[p * b_stride + t];
+      for (long t = 0; t < tail; ++t) c[i * c_stride + j + t] += a[i * a_row + p * a_column] * b[p * b_stride + j + t];
 }
 
 // The same for a block of many threads, which share out the elements of C.
