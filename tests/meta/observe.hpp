@@ -19,6 +19,7 @@ struct observed {
   bool guarded = false;
   std::vector<bytes_along> bytes, calls;  // per group, and per group and kind
   std::int64_t lost = 0;
+  std::string wrong_sizes;
 };
 
 inline call_kind kind_of(collective k) {
@@ -106,6 +107,7 @@ observed observe(const program& p, threads& plain) {
   o.live = rest + p.memory.ids.bytes + p.memory.labels.bytes + p.memory.scalars.bytes + s.live;
   o.read_unwritten = s.read_unwritten;
   o.flops = s.flops;
+  for (const std::string& name : s.wrong_sizes) o.wrong_sizes += name + " ";
   o.logged = s.received;
   o.collectives = s.collectives;
   o.lost = static_cast<std::int64_t>(log.lost());

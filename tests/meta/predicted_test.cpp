@@ -24,6 +24,7 @@ void check_all(const observed& o) {
   CHECK(o.mapped == o.predicted.height);
   CHECK(o.guarded);
   CHECK(o.top == o.predicted.top);
+  CHECK(o.wrong_sizes == "");
   CHECK(o.read_unwritten == 0);
   CHECK(o.live == o.predicted.peak_live);
   CHECK(o.flops == o.predicted.whole.flops);
