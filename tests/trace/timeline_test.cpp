@@ -36,7 +36,7 @@ class json_reader {
   bool number(std::string& s) {
     char* end = nullptr;
     std::strtod(at_, &end);
-    s.assign(at_, end);
+    s.assign(at_, static_cast<const char*>(end));
     return end != at_ && (at_ = end, true);
   }
   bool member() {
