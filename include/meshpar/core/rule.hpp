@@ -29,6 +29,7 @@ enum class rule : unsigned char {
   update_needs_the_whole_gradient,
   divisor_must_be_the_same_everywhere,
   dimension_must_be_even,
+  block_fits_the_trace,
   // configurations (rules/)
   positive_sizes,
   values_in_range,

@@ -53,13 +53,13 @@ inline constexpr long attention_tile = 64;  // queries, and keys, at a time
 MESHPAR_HD constexpr long attention_tiles(long positions) { return (positions + attention_tile - 1) / attention_tile; }
 MESHPAR_HD constexpr long padded_head(long head_dim) { return (head_dim + 15) / 16 * 16; }
 
-// Bytes of scratch that the forward body takes, whatever the lengths; best aligned to 64.
+// Bytes of scratch that the forward body uses, and the gradient of keys and values, which needs the most of the three;
+// whatever the lengths; best aligned to 64. Both are exact: their last bytes are written.
 template <class T>
 constexpr long attention_forward_scratch_bytes(long head_dim) {
   constexpr long t = attention_tile;
   return static_cast<long>(sizeof(accumulator_t<T>)) * (t * head_dim + 3 * t * padded_head(head_dim) + t * t + 3 * t);
 }
-// The same for any of the three bodies: the gradients of keys and values take the most.
 template <class T>
 constexpr long attention_scratch_bytes(long head_dim) {
   constexpr long t = attention_tile;

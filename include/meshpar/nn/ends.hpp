@@ -21,7 +21,8 @@ struct embedding_layer {
       : learned(m.positions == position_kind::learned), rate(m.dropout) {}
 
   constexpr auto forward(const auto& r, auto ids) const {
-    const auto x = to_layout_of(r.stream(), embedding(r[table], ids));
+    const auto target = r.stream();
+    const auto x = to_layout_of(target, embedding(r[table], ids));
     return dropout(learned ? learned_positions(x, r(position, x)) : x, rate, 0);
   }
 };

@@ -24,14 +24,17 @@ struct mlp {
 
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = to<R>(x, axes::tp);
-    const auto y = to_layout_of(x, contract(dims::ffn, widen(r, h), r[down]));
+    const auto wide = widen(r, h);
+    const auto y = to_layout_of(x, contract(dims::ffn, wide, r[down]));
     return biased ? bias(y, r(down_bias, y)) : y;
   }
 
  private:
   constexpr auto widen(const auto& r, auto h) const {
-    if (activation == activation_kind::swiglu)
-      return swiglu(contract(dims::hidden, h, r[gate]), contract(dims::hidden, h, r[up]));
+    if (activation == activation_kind::swiglu) {
+      const auto g = contract(dims::hidden, h, r[gate]);
+      return swiglu(g, contract(dims::hidden, h, r[up]));
+    }
     const auto plain = contract(dims::hidden, h, r[up]);
     const auto y = biased ? bias(plain, r[up_bias]) : plain;
     return activation == activation_kind::relu ? relu(y) : gelu(y);

@@ -18,7 +18,8 @@ struct norm_layer {
 
   constexpr auto forward(const auto& r, auto x) const {
     if (kind == norm_kind::rms) return rms_norm(dims::hidden, x, r(gain, x), eps);
-    return layer_norm(dims::hidden, x, r(gain, x), r(shift, x), eps);
+    const auto g = r(gain, x);
+    return layer_norm(dims::hidden, x, g, r(shift, x), eps);
   }
 };
 

@@ -72,7 +72,7 @@ class program {
   context where;
   tracer blocks[block_kinds]{tracer(where), tracer(where), tracer(where), tracer(where)};
   block_sizes sizes[block_kinds]{};
-  fixed_vector<parameter_entry, 40> parameters{};
+  fixed_vector<parameter_entry, block_kinds * tracer::parameter_limit> parameters{};
   fixed_vector<flat_bucket, 8> buckets{};
   arena_plan memory{};
   fixed_vector<step_reduction, 9> reductions{};  // in the order of buckets, then the totals

@@ -29,7 +29,7 @@ struct attention_op {
     const std::int64_t d = out.dims[3].local;
     const dtype statistics = accumulator_of(t.plan.compute);
     const int o = t.make(out, t.values[q].type), lse = t.make_raw(t.count(q) / d, statistics);
-    const int scratch = t.make_raw(scratch_bytes(d, statistics, false), dtype::bytes);
+    const int scratch = t.make_raw(scratch_bytes(d, statistics, phase::forward), dtype::bytes);
     t.add({.op = &info,
            .in = values_of(q, k, v),
            .out = values_of(o, lse, scratch),
@@ -38,14 +38,10 @@ struct attention_op {
           line);
     return o;
   }
-  static constexpr std::int64_t scratch_bytes(std::int64_t head_dim, dtype statistics, bool backward) {
-    return statistics == dtype::f64 ? scratch_bytes<double>(head_dim, backward)
-                                    : scratch_bytes<float>(head_dim, backward);
-  }
-  template <class A>
-  static constexpr std::int64_t scratch_bytes(std::int64_t head_dim, bool backward) {
-    return backward ? kernels::attention_scratch_bytes<A>(head_dim)
-                    : kernels::attention_forward_scratch_bytes<A>(head_dim);
+  static constexpr std::int64_t scratch_bytes(std::int64_t head_dim, dtype statistics, phase when) {
+    const std::int64_t floats = when == phase::forward ? kernels::attention_forward_scratch_bytes<float>(head_dim)
+                                                       : kernels::attention_scratch_bytes<float>(head_dim);
+    return floats / size_of(dtype::f32) * size_of(statistics);
   }
   // 1 / sqrt(x) by Newton's method, for constant expressions.
   static constexpr double inverse_square_root(double x) {
@@ -59,7 +55,7 @@ constexpr void attention_op::input_grad(tracer& t, const record& r) {
   const int q = r.in[0], k = r.in[1], v = r.in[2];
   const auto make_dual = [&t](int id) { return t.make(dual(t.shape(id), t.plan.ranks), t.values[id].type); };
   const int dq = make_dual(q), dk = make_dual(k), dv = make_dual(v);
-  const int scratch = t.make_raw(scratch_bytes(r.n[3], accumulator_of(t.plan.compute), true), dtype::bytes);
+  const int scratch = t.make_raw(scratch_bytes(r.n[3], accumulator_of(t.plan.compute), phase::input_grad), dtype::bytes);
   record g = r;
   g.op = &grad_info;
   g.in = values_of(t.need(q), t.need(k), t.need(v), t.grad_of(r.out[0]), r.out[0], r.out[1]);

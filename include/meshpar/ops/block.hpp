@@ -47,7 +47,7 @@ constexpr void choose_spaces(tracer& t) {
 // Gives each transient value the lowest offset at which it overlaps no value alive at the same time. Values come in
 // the order in which records make them, so those that may conflict are the few still alive.
 constexpr std::int64_t place_transients(tracer& t) {
-  fixed_vector<std::int16_t, 64> alive{};  // by offset
+  fixed_vector<std::int16_t, tracer::value_limit> alive{};  // by offset
   std::int64_t height = 0;
   for (int i = 0; i < t.records.size(); ++i) {
     if (i == t.forward_records) alive.clear();
@@ -115,7 +115,7 @@ constexpr void trace_middle(tracer& t, const Layer& layer) {
   if (t.refused()) return;
   t.values[y].where = space::output;
   t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), false);
-  t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
+  if (!t.refused()) t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
 }
 
 // ids [seq, batch] -> x.
@@ -139,7 +139,7 @@ constexpr void trace_last(tracer& t, const Layer& layer) {
   if (const judged j = typing::seed(t.shape(loss), t.plan.ranks); !j.holds()) return t.refuse(j.no, 0);
   t.values[loss].where = space::loss;
   t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), t.values[loss].type, space::seed), false);
-  t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
+  if (!t.refused()) t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
 }
 
 }  // namespace meshpar::inline v0

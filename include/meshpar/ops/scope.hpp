@@ -35,6 +35,10 @@ struct parameter_check {
 // What a layer's forward takes first: it turns the layer's parameters into tensors, placed as the plan says.
 // r[p]: replicated wherever it is not split. r(p, x): the same, but invariant wherever x is (a norm's gain or a bias
 // beside a residual stream of which every rank of tp does the same work).
+//
+// Values and records are numbered as forward() makes them, and C++ leaves the order of two calls in one argument list
+// to the compiler (g++ takes another one at run time than in constants): a layer in which two arguments of one call
+// both make values names the first before.
 class traced_scope {
  public:
   constexpr explicit traced_scope(tracer& t, const char* scope = "") : on_(&t), scope_(scope) {}

@@ -37,7 +37,7 @@ constexpr text states_at(const char* what, const layout& x, const layout& y, axi
 
 constexpr verdict no_dim(const char* what, const char* operand, dim_name d) {
   return broken_by(rule::dimension_missing,
-                   text{} << what << ": " << operand << " has no " << name_of(d) << " where it is needed");
+                   text{} << what << ": " << operand << " has no " << name_of(d) << " in its place");
 }
 constexpr verdict sizes_differ(const char* what, const split_dim& x, const split_dim& y) {
   return broken_by(rule::dimension_sizes_differ,
