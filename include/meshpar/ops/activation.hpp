@@ -75,8 +75,8 @@ constexpr void swiglu_op::input_grad(tracer& t, const record& r) {
   t.contribute(r.in[1], dup);
 }
 
-template <class X>
-constexpr auto swiglu(X gate, X up, int line = __builtin_LINE()) {
+template <class Gate, class Up>
+constexpr auto swiglu(Gate gate, Up up, int line = __builtin_LINE()) {
   return apply(swiglu_op{}, line, gate, up);
 }
 
