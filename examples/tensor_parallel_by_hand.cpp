@@ -41,7 +41,7 @@ constexpr mp::context two_ranks() {
 inline constexpr mp::context columns = two_ranks();
 static_assert(mp::layer_check<mlp, columns>::ok);
 
-// With the rows of A split instead, and X as they are, X A is a sum that is still owed when ReLU takes it, and
+// With the rows of A split instead, and X with them, X A is a sum that is still owed when ReLU takes it, and
 // ReLU(p + q) is not ReLU(p) + ReLU(q): tests/compile_fail/ops_row_split.cpp is that layer, which does not compile.
 
 const char* name_of_step(const mp::record& r) {
