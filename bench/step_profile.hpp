@@ -40,7 +40,8 @@ class step_profile {
     rows.push_back({whole - inside, "outside: optimizer, clearing, loading"});
     std::sort(rows.rbegin(), rows.rend());
     std::printf("%s: %.1f ms of processor time a step\n", name, whole / steps * 1e3);
-    for (const auto& [s, what] : rows) std::printf("  %8.2f ms %5.1f %%  %s\n", s / steps * 1e3, s / whole * 100, what.c_str());
+    for (const auto& [s, what] : rows)
+      std::printf("  %8.2f ms %5.1f %%  %s\n", s / steps * 1e3, s / whole * 100, what.c_str());
   }
 
  private:

@@ -62,8 +62,8 @@ double median(std::vector<double> v) {
 
 // Token `position` of sample `sample` of a step: uniform, and the label is the token after it.
 int token(const model& m, int step, std::int64_t sample, std::int64_t position) {
-  const philox_counter at{{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(sample),
-                           static_cast<std::uint32_t>(step), 0}};
+  const philox_counter at{
+      {static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(step), 0}};
   return static_cast<int>(philox(at, philox_key_of(7)).word[0] % static_cast<std::uint32_t>(m.vocab));
 }
 
@@ -107,8 +107,8 @@ using bf16_types = element_types<bf16, float, float, float>;
 // ---- the peer
 
 std::string python() {
-  for (const std::string path : {std::getenv("MESHPAR_PYTHON") ? std::getenv("MESHPAR_PYTHON") : "",
-                                 "build/venv/bin/python3"})
+  for (const std::string path :
+       {std::getenv("MESHPAR_PYTHON") ? std::getenv("MESHPAR_PYTHON") : "", "build/venv/bin/python3"})
     if (!path.empty() && std::system(("'" + path + "' -c 'import torch' 2>/dev/null").c_str()) == 0) return path;
   return "";
 }
@@ -158,8 +158,9 @@ std::vector<unit> ours(const options& o, const task& t) {
 std::vector<unit> peers(const options& o) {
   const std::string interpreter = python();
   if (interpreter.empty()) {
-    std::printf("peer missing: PyTorch (python3 -m venv build/venv, then its pip install -r "
-                "bench/peers/requirements.txt; or set MESHPAR_PYTHON)\n");
+    std::printf(
+        "peer missing: PyTorch (python3 -m venv build/venv, then its pip install -r "
+        "bench/peers/requirements.txt; or set MESHPAR_PYTHON)\n");
     return {};
   }
   const std::string common = "--model " + o.model + " --steps " + std::to_string(o.steps);

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <vector>
 
-// What a step has cost, counted from the log of its calls; of the program only the size of each value is used.
+#include "arguments.hpp"
+
+// What a step has cost, counted from the log of its calls. Of the program only the size of each value is used, and that
+// is compared with what the kernel makes of its arguments (arguments.hpp).
 namespace counted {
 
 using namespace meshpar;
@@ -104,7 +107,26 @@ inline std::int64_t flops_of(const program& p, const logged_call& c) {
   return scores * (backward ? 5 : 2);
 }
 
+// Whether every operand and result has the size that the kernel makes of its arguments.
+inline bool sizes_agree(const program& p, const logged_call& c) {
+  if (c.what == nullptr) return true;
+  const tracer& t = tracer_of(p, c);
+  const record& r = *c.what;
+  const sizes s = sizes_of(r, {size_of(t.plan.compute), size_of(accumulator_of(t.plan.compute))},
+                           size_of(t.values[r.out[0]].type));
+  const auto agree = [&](const std::vector<std::int64_t>& expected, const value_list& ids) {
+    if (static_cast<int>(expected.size()) != ids.size()) return false;
+    for (int i = 0; i < ids.size(); ++i)
+      if (expected[static_cast<std::size_t>(i)] >= 0 &&
+          expected[static_cast<std::size_t>(i)] != t.values[ids[i]].bytes)
+        return false;
+    return true;
+  };
+  return agree(s.in, r.in) && agree(s.out, r.out);
+}
+
 struct step {
+  std::vector<std::string> wrong_sizes;  // operations
   std::int64_t live = 0, read_unwritten = 0, flops = 0, collectives = 0, received = 0;
 };
 
@@ -116,6 +138,7 @@ inline step count(const program& p, std::span<const logged_call> calls, const un
   step s;
   for (const logged_call& c : calls) {
     live.play(ranges_of(p, c, base));
+    if (!sizes_agree(p, c)) s.wrong_sizes.push_back(c.name());
     s.flops += flops_of(p, c);
     s.collectives += c.sent.kind != call_kind::none;
     s.received += c.received;

@@ -28,6 +28,10 @@ constexpr model with(model m, double dropout, bool tied, bool qk_norm = false) {
 inline constexpr model gpt = gpt2_like(sizes), llama = llama_like(sizes);
 inline constexpr model grouped = llama_like(odd), odd_gpt = gpt2_like(odd);
 
+// Models in which the MLP, or the vocabulary, and not attention, takes the most memory.
+inline constexpr model wide{.layers = 2, .hidden = 32, .heads = 4, .ffn = 1000, .vocab = 64, .seq = 48};
+inline constexpr model wordy{.layers = 1, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 3001, .seq = 32};
+
 inline constexpr job one{.global_batch = 8, .micro_batch = 8};
 inline constexpr job four{.global_batch = 8, .micro_batch = 2};
 inline constexpr job many{.global_batch = 16, .micro_batch = 1, .label_smoothing = 0.1};
@@ -66,6 +70,12 @@ inline constexpr configuration table[] = {
     {"grouped, dp and tp, kv heads below tp", grouped, many, make(2, 4, false, all_f64)},
     {"grouped, dp and sp, kv heads below tp", with(grouped, 0.1, false), many, make(2, 4, true, mixed_bf16)},
     {"gpt, dp and sp", gpt, four, make(2, 4, true)},
+    {"wide gpt, dp", gpt2_like(wide), four, make(2, 1, false)},
+    {"wide llama, sp, dropout", with(llama_like(wide), 0.1, false), one, make(1, 4, true, mixed_bf16_grads)},
+    {"wide gpt, dp and sp", gpt2_like(wide), four, make(2, 4, true, all_f64)},
+    {"large vocabulary", llama_like(wordy), four, make(1, 1, false, mixed_bf16)},
+    {"large vocabulary, dp and tp", gpt2_like(wordy), four, make(2, 4, false)},
+    {"large vocabulary, sp", llama_like(wordy), one, make(1, 2, true, mixed_bf16_grads)},
 };
 
 }  // namespace plans

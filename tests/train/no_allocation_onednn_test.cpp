@@ -2,11 +2,11 @@
 // The same with matrix products by oneDNN. Version 2.6 takes memory inside each product, for the list of its arguments
 // and for packing, and gives it back before the product ends; its interface has no way around it. So it is counted
 // apart: everything else takes nothing, and a product not more than is known.
+#include <meshpar/device/onednn_gemm.hpp>
+
 #include "steady_state.hpp"
 
 #include <doctest/doctest.h>
-
-#include <meshpar/device/onednn_gemm.hpp>
 
 using namespace meshpar;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Nothing is allocated in the steady state of a step, by us or by any library, on any rank.
+#include <meshpar/device/host_gemm.hpp>
+
 #include "steady_state.hpp"
 
 #include <doctest/doctest.h>
-
-#include <meshpar/device/host_gemm.hpp>
 
 #include <cstdlib>
 #include <memory>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include "counted_allocation.hpp"
-
 #include <meshpar/comm/threads_world.hpp>
 #include <meshpar/nn/program.hpp>
 #include <meshpar/train/rank.hpp>
+
+#include "counted_allocation.hpp"
 
 #include <barrier>
 #include <cstdint>

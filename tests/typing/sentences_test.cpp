@@ -37,9 +37,10 @@ TEST_CASE("contract") {
   CHECK(ty::contract(x_seq, up, over_hidden).no.why ==
         "contract: over tp the left is split(seq), the right split(ffn); one axis cannot split two dims of the result: "
         "gather one with to<R>(left, axes::tp)");
-  CHECK(ty::contract(x_hidden, up, over_hidden).no.why ==
-        "contract: hidden is split over tp on the left, whole on the right; split the whole one too or gather the other "
-        "with to<R>(left, axes::tp)");
+  CHECK(
+      ty::contract(x_hidden, up, over_hidden).no.why ==
+      "contract: hidden is split over tp on the left, whole on the right; split the whole one too or gather the other "
+      "with to<R>(left, axes::tp)");
   const verdict sizes = ty::contract(x, make_layout(make_dim(dims::hidden, 16, m), ffn), over_hidden).no;
   CHECK(says(sizes, rule::dimension_sizes_differ,
              "contract: a rank holds 32 of hidden on the left, 16 of hidden on the right"));
@@ -73,16 +74,21 @@ TEST_CASE("placement names the nearest extent that divides") {
 
 TEST_CASE("transitions") {
   CHECK(ty::transition(x_seq, make_layout(seq, make_dim(dims::batch, 8, m), hidden), m).no.why ==
-        "to: dp goes from split(batch) to R, tp from split(seq) to R; no one collective does that: write one `to` per axis");
+        "to: dp goes from split(batch) to R, tp from split(seq) to R; no one collective does that: write one `to` per "
+        "axis");
   const mesh c{extent{axes::cp, 2}, extent{axes::tp, 2}};
-  CHECK(ty::transition(make_layout(make_dim(dims::seq, 64, c, c.all())), make_layout(make_dim(dims::seq, 64, c, axes::tp)), c).no.why ==
-        "to: seq is split over cp.tp, and only the last axes of that list can move, which does not leave tp; gather tp too");
+  CHECK(ty::transition(make_layout(make_dim(dims::seq, 64, c, c.all())),
+                       make_layout(make_dim(dims::seq, 64, c, axes::tp)), c)
+            .no.why ==
+        "to: seq is split over cp.tp, and only the last axes of that list can move, which does not leave tp; gather tp "
+        "too");
 }
 
 TEST_CASE("the loss and the optimizer") {
   const verdict v = ty::seed(with_owed(make_layout(), axes::dp, m), m).no;
   CHECK(v.why ==
-        "seed: over tp the loss is R, so each of 4 ranks would count it; make it I before the loss with to<I>(x, axes::tp)");
+        "seed: over tp the loss is R, so each of 4 ranks would count it; make it I before the loss with to<I>(x, "
+        "axes::tp)");
   CHECK(v.left == 4);
   CHECK(ty::updatable(x_owed).no.why ==
         "the optimizer was given a gradient that is P over tp: each rank holds a term of it; sum it first with "
@@ -105,14 +111,19 @@ TEST_CASE("a pending maximum goes nowhere but to its end") {
 TEST_CASE("rules that only name dims") {
   CHECK(ty::slice(make_layout(ffn), dims::ffn, 0, 8).no.why ==
         "slice: ffn is split over tp, a rank's piece is not a piece of each part; declare the parts as fused(...)");
-  CHECK(ty::rotary(make_layout(seq, batch, make_dim(dims::heads, 8, m), make_dim(dims::head_dim, 7, m))).no.repair == 8);
+  CHECK(ty::rotary(make_layout(seq, batch, make_dim(dims::heads, 8, m), make_dim(dims::head_dim, 7, m))).no.repair ==
+        8);
   CHECK(ty::rotary(x).no.broken == rule::dimension_missing);
   CHECK(ty::attention(x, x, x).no.broken == rule::dimension_missing);
-  CHECK(ty::contract(x, make_layout(hidden, make_dim(dims::seq, 4, m)), over_hidden).no.broken == rule::dimension_appears_twice);
-  CHECK(ty::learned_positions(make_layout(seq, batch), make_layout(make_dim(dims::positions, 32, m), hidden), m).no.why ==
-        "learned_positions: 64 positions of seq, but only 32 rows of positions");
+  CHECK(ty::contract(x, make_layout(hidden, make_dim(dims::seq, 4, m)), over_hidden).no.broken ==
+        rule::dimension_appears_twice);
+  CHECK(
+      ty::learned_positions(make_layout(seq, batch), make_layout(make_dim(dims::positions, 32, m), hidden), m).no.why ==
+      "learned_positions: 64 positions of seq, but only 32 rows of positions");
   const layout swapped = make_layout(make_dim(dims::head_dim, 8, m), make_dim(dims::heads, 4, m));
-  CHECK(ty::merge_dims(swapped, dims::heads, dims::head_dim, dims::hidden, m).no.broken == rule::dimensions_not_adjacent);
+  CHECK(ty::merge_dims(swapped, dims::heads, dims::head_dim, dims::hidden, m).no.broken ==
+        rule::dimensions_not_adjacent);
   CHECK(ty::transition(x, make_layout(batch, seq, hidden), m).no.broken == rule::dimension_missing);
-  CHECK(ty::transition(x, make_layout(seq, batch, make_dim(dims::hidden, 64, m)), m).no.broken == rule::dimension_sizes_differ);
+  CHECK(ty::transition(x, make_layout(seq, batch, make_dim(dims::hidden, 64, m)), m).no.broken ==
+        rule::dimension_sizes_differ);
 }

@@ -64,7 +64,7 @@ template <class T>
 constexpr long attention_scratch_bytes(long head_dim) {
   constexpr long t = attention_tile;
   return static_cast<long>(sizeof(accumulator_t<T>)) *
-         (2 * t * head_dim + 4 * t * padded_head(head_dim) + 2 * t * t + 2 * t);
+         (2 * t * head_dim + 5 * t * padded_head(head_dim) + 2 * t * t + 2 * t);
 }
 
 // A run of queries or keys: local first index, count, global position of the first.

@@ -54,20 +54,19 @@ inline void register_tile(A* c, long c_stride, const A* a, long a_row, long a_co
 
 // All rows of a panel of `Vectors` vectors: Rows at a time, then one by one.
 template <int Rows, int Vectors, class A>
-inline void panel_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride, long m,
-                          long k) {
-  long i = 0;
-  for (; i + Rows <= m; i += Rows)
-    register_tile<Rows, Vectors>(c + i * c_stride, c_stride, a + i * a_row, a_row, a_column, b, b_stride, k);
-  for (; i < m; ++i)
-    register_tile<1, Vectors>(c + i * c_stride, c_stride, a + i * a_row, a_row, a_column, b, b_stride, k);
+inline void panel_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride,
+                          long m, long k) {
+  const long whole = m / Rows, rest = m % Rows;
+  for (long i = 0; i < whole; ++i, c += Rows * c_stride, a += Rows * a_row)
+    register_tile<Rows, Vectors>(c, c_stride, a, a_row, a_column, b, b_stride, k);
+  for (long i = 0; i < rest; ++i, c += c_stride, a += a_row)
+    register_tile<1, Vectors>(c, c_stride, a, a_row, a_column, b, b_stride, k);
 }
 
 // C[m, n] += A[m, k] B[k, n] on one host thread, for operands that stay in cache. Element (i, p) of A is
 // a[i * a_row + p * a_column]; rows of B and C are contiguous. Sums run over k in order.
-// Not inlined: with constant sizes g++ 12 warns of loops that the constants rule out.
 template <class A>
-[[gnu::noinline]] inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride, long m,
+inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride, long m,
                          long n, long k) {
   constexpr long width = vector_width<A>;
   long j = 0;
@@ -75,7 +74,8 @@ template <class A>
     panel_product<4, 4>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
   for (; j + 2 * width <= n; j += 2 * width)
     panel_product<8, 2>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
-  for (; j + width <= n; j += width) panel_product<8, 1>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
+  for (; j + width <= n; j += width)
+    panel_product<8, 1>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
   for (long i = 0; i < m && j < n; ++i)
     for (long p = 0; p < k; ++p)
       for (long t = j; t < n; ++t) c[i * c_stride + t] += a[i * a_row + p * a_column] * b[p * b_stride + t];

@@ -15,9 +15,9 @@ constexpr bool stand_at(int at, const layout& x, const over& k) {
 constexpr verdict contracted_missing(const char* operand, const layout& x, const over& k, bool trailing) {
   for (dim_name d : k)
     if (x.find(d) < 0) return no_dim("contract", operand, d);
-  return broken_by(rule::dimension_missing,
-                   text{} << "contract: " << name_of(k[0]) << " is not "
-                          << (trailing ? "last" : "first or last") << " in " << operand << ' ' << name_of(x));
+  return broken_by(rule::dimension_missing, text{} << "contract: " << name_of(k[0]) << " is not "
+                                                   << (trailing ? "last" : "first or last") << " in " << operand << ' '
+                                                   << name_of(x));
 }
 
 // x [kept..., k...] . w [k..., new...] or w [new..., k...] -> [kept..., new...]: a sum over the dims k, which both hold
@@ -40,9 +40,10 @@ constexpr judged contract(const layout& x, const layout& w, const over& k) {
   for (int i = 0; i < rest; ++i) {
     const split_dim& d = w.dims[w_new + i];
     if (r.out.find(d.name) >= 0)
-      return {{}, broken_by(rule::dimension_appears_twice,
-                            text{} << "contract: " << name_of(d.name)
-                                   << " would stand twice in the result; contract over it or rename it on one side")};
+      return {{},
+              broken_by(rule::dimension_appears_twice,
+                        text{} << "contract: " << name_of(d.name)
+                               << " would stand twice in the result; contract over it or rename it on one side")};
     r.out.dims.push_back(d);
   }
   r.out.owed = x.owed | w.owed | met;
@@ -50,8 +51,8 @@ constexpr judged contract(const layout& x, const layout& w, const over& k) {
   return r;
 }
 
-// x [batched..., kept..., k] . w [batched..., k, new...] -> [batched..., kept..., new...], one product for each index of
-// the batched dims (experts), which both hold alike and which stand first in both.
+// x [batched..., kept..., k] . w [batched..., k, new...] -> [batched..., kept..., new...], one product for each index
+// of the batched dims (experts), which both hold alike and which stand first in both.
 constexpr judged contract_each(const layout& x, const layout& w, const over& batched, const over& k) {
   if (!stand_at(0, x, batched)) return {{}, no_dim("contract_each", "the left operand", batched[0])};
   if (!stand_at(0, w, batched)) return {{}, no_dim("contract_each", "the right operand", batched[0])};

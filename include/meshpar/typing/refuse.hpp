@@ -53,8 +53,7 @@ constexpr verdict split_differently(const char* what, const split_dim& x, const 
   if (x.by.empty() || y.by.empty())
     t << "split the whole one too or gather the other with "
       << moved_to("R", x.by.empty() ? "right" : "left", (x.by.empty() ? y : x).by[0].along);
-  else
-    t << "give both one order with to_layout_of";
+  else t << "give both one order with to_layout_of";
   return broken_by(rule::dimension_split_differently, t, x.local, y.local);
 }
 constexpr verdict not_whole(const char* what, const split_dim& d) {

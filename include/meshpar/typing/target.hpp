@@ -47,11 +47,12 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
     if (!s.contains(e.along) || out.dims[at].by.axes().contains(e.along)) continue;
     if (const std::int64_t held = out.dims[at].local; held % e.ranks != 0) {
       const int fits = divisor_at_most(held, e.ranks);
-      return {{}, broken_by(rule::split_does_not_divide,
-                            text{} << "split: a rank holds " << static_cast<long>(held) << " of " << name_of(d)
-                                   << ", which does not divide over " << name_of(e.along) << " = " << e.ranks
-                                   << "; the nearest " << name_of(e.along) << " that divides is " << fits,
-                            held, e.ranks, fits)};
+      return {{},
+              broken_by(rule::split_does_not_divide,
+                        text{} << "split: a rank holds " << static_cast<long>(held) << " of " << name_of(d)
+                               << ", which does not divide over " << name_of(e.along) << " = " << e.ranks
+                               << "; the nearest " << name_of(e.along) << " that divides is " << fits,
+                        held, e.ranks, fits)};
     }
     out.dims[at].local /= e.ranks;
     out.dims[at].by.push_back({e.along, order::contiguous});
