@@ -40,7 +40,7 @@ using times = std::map<key, std::vector<double>>;
 
 double median(std::vector<double> v) {
   std::ranges::sort(v);
-  return v.empty() ? 0 : v[v.size() / 2];
+  return v.empty() ? 0 : (v[v.size() / 2] + v[(v.size() - 1) / 2]) / 2;
 }
 
 // ---- ours -----------------------------------------------------------------------------------------------------------
@@ -61,26 +61,40 @@ struct buffers {
   float *in, *out;
 };
 
-void call(const std::string& operation, mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
-  const long count = bytes / 4, piece = count / g.size();
-  switch (operation[0] == 'c' ? 'c' : operation[0] == 'b' ? 'b' : operation[0] == 'r' ? 'r' : operation[4]) {
-    case 'r':
-      if (operation[0] == 'r') return comm.reduce_scatter(g, b.in, b.out, 1, piece, mp::dtype::f32, mp::dtype::f32);
-      return comm.all_reduce(g, b.in, b.out, count, mp::dtype::f32, mp::dtype::f32);
-    case 'g': return comm.all_gather(g, b.in, b.out, 1, piece * 4);
-    case 't': return comm.all_to_all(g, b.in, b.out, piece * 4);
-    case 'c': std::memcpy(b.out, b.in, static_cast<std::size_t>(bytes)); [[fallthrough]];
-    default: return comm.barrier(g);
-  }
-}
+using calls = void (*)(mp::threads&, const mp::group&, const buffers&, long bytes);
+long piece(const mp::group& g, long bytes) { return bytes / 4 / g.size(); }
+
+const std::map<std::string, calls> table{
+    {"barrier", [](mp::threads& comm, const mp::group& g, const buffers&, long) { comm.barrier(g); }},
+    {"copy",
+     [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
+       std::memcpy(b.out, b.in, static_cast<std::size_t>(bytes));
+       comm.barrier(g);
+     }},
+    {"all_reduce",
+     [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
+       comm.all_reduce(g, b.in, b.out, bytes / 4, mp::dtype::f32, mp::dtype::f32);
+     }},
+    {"all_gather",
+     [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
+       comm.all_gather(g, b.in, b.out, 1, piece(g, bytes) * 4);
+     }},
+    {"reduce_scatter",
+     [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
+       comm.reduce_scatter(g, b.in, b.out, 1, piece(g, bytes), mp::dtype::f32, mp::dtype::f32);
+     }},
+    {"all_to_all", [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
+       comm.all_to_all(g, b.in, b.out, piece(g, bytes) * 4);
+     }}};
 
 // Seconds per call of the slowest rank.
-double batch(const std::string& operation, mp::threads& comm, const mp::group& g, const buffers& b, long bytes, int calls) {
+double batch(const std::string& operation, mp::threads& comm, const mp::group& g, const buffers& b, long bytes, int repeats) {
   using clock = std::chrono::steady_clock;
+  const auto call = table.at(operation);
   comm.barrier(g);
   const auto begin = clock::now();
-  for (int i = 0; i < calls; ++i) call(operation, comm, g, b, bytes);
-  double seconds = std::chrono::duration<double>(clock::now() - begin).count() / calls;
+  for (int i = 0; i < repeats; ++i) call(comm, g, b, bytes);
+  double seconds = std::chrono::duration<double>(clock::now() - begin).count() / repeats;
   comm.all_reduce(g, &seconds, &seconds, 1, mp::dtype::f64, mp::dtype::f64, mp::reduction::max);
   return seconds;
 }
@@ -89,9 +103,9 @@ double median_of_five(const std::string& operation, mp::threads& comm, const mp:
                       double budget) {
   batch(operation, comm, g, b, bytes, 1);
   const double wanted = budget / 5 / batch(operation, comm, g, b, bytes, 1);
-  const int calls = static_cast<int>(std::clamp(wanted, 1.0, 20000.0));
+  const int repeats = static_cast<int>(std::clamp(wanted, 1.0, 20000.0));
   std::vector<double> each;
-  for (int i = 0; i < 5; ++i) each.push_back(batch(operation, comm, g, b, bytes, calls));
+  for (int i = 0; i < 5; ++i) each.push_back(batch(operation, comm, g, b, bytes, repeats));
   return median(each);
 }
 
@@ -257,8 +271,8 @@ int main(int argc, char** argv) {
     const std::string arg = argv[i];
     if (arg == "--quick") {
       o.quick = true;
-      o.rounds = 3;
-      o.seconds = 0.02;
+      o.rounds = 2;
+      o.seconds = 0.01;
       o.sizes = {kib, 64 * kib, mib, 16 * mib};
     } else if (arg == "--rounds" && i + 1 < argc) o.rounds = std::max(1, std::atoi(argv[++i]));
     else if (arg == "--seconds" && i + 1 < argc) o.seconds = std::atof(argv[++i]);

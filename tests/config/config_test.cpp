@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <initializer_list>
 #include <meshpar/config/cluster.hpp>
 #include <meshpar/config/plan.hpp>
 #include <meshpar/mesh/of_plan.hpp>

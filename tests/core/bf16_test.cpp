@@ -20,10 +20,8 @@ TEST_CASE("every bf16 survives the way through float") {
     bf16 x;
     x.bits = static_cast<std::uint16_t>(bits);
     const float f = x;
-    if (std::isnan(f))
-      CHECK(std::isnan(static_cast<float>(bf16(f))));
-    else
-      CHECK(bf16(f).bits == bits);
+    if (std::isnan(f)) CHECK(std::isnan(static_cast<float>(bf16(f))));
+    else CHECK(bf16(f).bits == bits);
   }
 }
 

@@ -125,6 +125,12 @@ void check(const attention_shape& a, Launch launch) {
   CHECK(distance(gk, gk_want) < 2 * tolerance<T>);
   CHECK(distance(gv, gv_want) < 2 * tolerance<T>);
   CHECK(scratch[space] == A(42));
+  attention_grad(gq.data(), gk.data(), gv.data(), go.data(), q.data(), k.data(), v.data(), o.data(), lse.data(), a,
+                 scratch.data());
+  CHECK(distance(gq, gq_want) < 2 * tolerance<T>);
+  CHECK(distance(gk, gk_want) < 2 * tolerance<T>);
+  CHECK(distance(gv, gv_want) < 2 * tolerance<T>);
+  CHECK(scratch[space] == A(42));
 }
 
 std::vector<std::pair<std::string, attention_shape>> cases() {

@@ -60,6 +60,16 @@ TEST_CASE("sigmoid of float: 3 units in the last place") {
   CHECK(sigmoid_of(1000.0f) == 1.0f);
 }
 
+TEST_CASE("square root of float: 1.5 units in the last place") {
+  const auto got = [](float x) { return sqrt_of(x); };
+  const auto want = [](double x) { return std::sqrt(x); };
+  CHECK(worst(1e-3f, 4.0f, got, want) < 1.5);
+  CHECK(worst(1e-30f, 1e-28f, got, want) < 1.5);
+  CHECK(worst(1.0f, 1e30f, got, want) < 1.5);
+  CHECK(sqrt_of(0.0f) == 0.0f);
+  CHECK(sqrt_of(1e-40f) < 1e-19f);
+}
+
 TEST_CASE("double is the library's") {
   CHECK(exp_of(0.3) == std::exp(0.3));
   CHECK(tanh_of(0.3) == std::tanh(0.3));

@@ -29,8 +29,9 @@ struct typed {};
 }  // namespace
 
 TEST_CASE("a layout is a template argument: equal layouts are one type") {
-  CHECK((std::is_same_v<typed<x>, typed<make_layout(make_dim(dims::seq, 64, m, axes::tp),
-                                                    make_dim(dims::batch, 8, m, axes::dp), make_dim(dims::hidden, 32, m))>>));
+  CHECK((std::is_same_v<typed<x>,
+                        typed<make_layout(make_dim(dims::seq, 64, m, axes::tp), make_dim(dims::batch, 8, m, axes::dp),
+                                          make_dim(dims::hidden, 32, m))>>));
 }
 
 TEST_CASE("sizes") {

@@ -19,10 +19,8 @@ inline std::optional<ranks> perform(const ty::move& t, const ranks& x, const lay
       const num here = x[static_cast<std::size_t>(source.rank)][source.local];
       if (m.member(source.rank, t.along, m.position(r, t.along)) != r) return std::nullopt;  // not of this group
       const bool own = source.rank == r;
-      if (t.kind == zero_pad)
-        out = own ? here : num(0);
-      else if (t.kind == keep_first)
-        out = m.position(r, t.along) == 0 ? here : num(0);
+      if (t.kind == zero_pad) out = own ? here : num(0);
+      else if (t.kind == keep_first) out = m.position(r, t.along) == 0 ? here : num(0);
       else if (t.kind == none || t.kind == slice) {
         if (!own) return std::nullopt;
         out = here;

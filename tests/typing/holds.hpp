@@ -8,8 +8,7 @@
 
 namespace meshpar::test {
 
-inline const mesh two{extent{axes::tp, 2}}, four{extent{axes::tp, 4}},
-    square{extent{axes::cp, 2}, extent{axes::tp, 2}};
+inline const mesh two{extent{axes::tp, 2}}, four{extent{axes::tp, 4}}, square{extent{axes::cp, 2}, extent{axes::tp, 2}};
 
 inline split_dim whole(dim_name name, std::int64_t size) { return {name, size, {}}; }
 using arrays = std::vector<array>;

@@ -103,24 +103,32 @@ operand heads(dim_name kind, std::int64_t n) {
   return {{whole("seq", 4), whole("batch", 2), whole(kind, n), whole("head_dim", 2)}};
 }
 operation attention_over(std::int64_t h, std::int64_t kv) {
-  return {"attention", {heads("heads", h), heads("kv_heads", kv), heads("kv_heads", kv)},
-          [](const layouts& l) { return ty::attention(l[0], l[1], l[2]); }, attend};
+  return {"attention",
+          {heads("heads", h), heads("kv_heads", kv), heads("kv_heads", kv)},
+          [](const layouts& l) { return ty::attention(l[0], l[1], l[2]); },
+          attend};
 }
 
 }  // namespace
 
 TEST_CASE("norms") {
-  const operation rms{"norm", {tokens, gain}, [](const layouts& l) { return ty::norm(l[0], l[1], dims::hidden); }, rms_norm};
-  const operation layer{"norm with shift", {tokens, gain, gain},
+  const operation rms{
+      "norm", {tokens, gain}, [](const layouts& l) { return ty::norm(l[0], l[1], dims::hidden); }, rms_norm};
+  const operation layer{"norm with shift",
+                        {tokens, gain, gain},
                         [](const layouts& l) { return ty::norm(l[0], l[1], l[2], dims::hidden); },
                         [](const arrays& x, const context& c) -> std::optional<array> {
                           std::optional<array> y = rms_norm(x, c);
                           if (!y) return y;
                           return zip_last(*y, x[2], [](num a, num b) { return a + b; });
                         }};
-  const operation per_head{"head_norm", {{{whole("seq", 2), whole("heads", 4), whole("head_dim", 4)}}, {{whole("head_dim", 4)}}},
-                           [](const layouts& l) { return ty::head_norm(l[0], l[1]); }, rms_norm};
-  const operation squares{"square_sums", {tokens}, [](const layouts& l) { return ty::square_sums(l[0], dims::hidden); },
+  const operation per_head{"head_norm",
+                           {{{whole("seq", 2), whole("heads", 4), whole("head_dim", 4)}}, {{whole("head_dim", 4)}}},
+                           [](const layouts& l) { return ty::head_norm(l[0], l[1]); },
+                           rms_norm};
+  const operation squares{"square_sums",
+                          {tokens},
+                          [](const layouts& l) { return ty::square_sums(l[0], dims::hidden); },
                           [](const arrays& x, const context&) {
                             array y({x[0].size(0)});
                             for (std::int64_t i = 0; i < x[0].count(); ++i) {
@@ -130,7 +138,8 @@ TEST_CASE("norms") {
                             return std::optional(y);
                           }};
   // Any function of the squares that is not linear is typed as the root is; this one takes squares of either sign.
-  const operation by{"norm_by", {tokens, {{whole("seq", 4)}}, gain},
+  const operation by{"norm_by",
+                     {tokens, {{whole("seq", 4)}}, gain},
                      [](const layouts& l) { return ty::norm_by(l[0], l[1], l[2], dims::hidden); },
                      [](const arrays& x, const context&) -> std::optional<array> {
                        const std::int64_t n = x[0].size(1);
@@ -146,8 +155,10 @@ TEST_CASE("norms") {
 }
 
 TEST_CASE("rotary takes global positions") {
-  const operation op{"rotary", {{{whole("seq", 4), whole("batch", 2), whole("heads", 4), whole("head_dim", 4)}}},
-                     [](const layouts& l) { return ty::rotary(l[0]); }, rotate};
+  const operation op{"rotary",
+                     {{{whole("seq", 4), whole("batch", 2), whole("heads", 4), whole("head_dim", 4)}}},
+                     [](const layouts& l) { return ty::rotary(l[0]); },
+                     rotate};
   for (const mesh& m : {two, four, square}) holds(op, m, 1, true);
 }
 
@@ -161,8 +172,10 @@ TEST_CASE("attention, grouped heads, kv heads replicated below tp") {
 TEST_CASE("attention with kv heads over tp and q heads over tp and kv_rep") {
   const mesh m{extent{axes::tp, 2}, extent{axes::kv_rep, 2}};
   const axis_set tp = whole_axis(axes::tp);
-  const layout q = make_layout(make_dim("seq", 4, m), make_dim("batch", 2, m), make_dim("heads", 4, m, tp), make_dim("head_dim", 2, m));
-  const layout kv = make_layout(make_dim("seq", 4, m), make_dim("batch", 2, m), make_dim("kv_heads", 2, m, axes::tp), make_dim("head_dim", 2, m));
+  const layout q = make_layout(make_dim("seq", 4, m), make_dim("batch", 2, m), make_dim("heads", 4, m, tp),
+                               make_dim("head_dim", 2, m));
+  const layout kv = make_layout(make_dim("seq", 4, m), make_dim("batch", 2, m), make_dim("kv_heads", 2, m, axes::tp),
+                                make_dim("head_dim", 2, m));
   tally t;
   judge(attention_over(4, 2), m, {q, kv, kv}, t, 1);
   CHECK(t.legal == 1);
@@ -172,7 +185,8 @@ TEST_CASE("attention with kv heads over tp and q heads over tp and kv_rep") {
 
 TEST_CASE("embedding and learned positions") {
   const operand ids{{whole("seq", 4), whole("batch", 2)}, false, 4};
-  const operation embedding{"embedding", {ids, {{whole("vocab", 4), whole("hidden", 4)}}},
+  const operation embedding{"embedding",
+                            {ids, {{whole("vocab", 4), whole("hidden", 4)}}},
                             [](const layouts& l) { return ty::embedding(l[0], l[1]); },
                             [](const arrays& x, const context& c) {
                               std::vector<std::int64_t> rows;
@@ -180,15 +194,18 @@ TEST_CASE("embedding and learned positions") {
                               return look_up(x[1], rows, x[0].shape, c);
                             }};
   const auto positions = [&](const mesh& m) {
-    return operation{"learned_positions", {ids, {{whole("positions", 8), whole("hidden", 4)}}},
+    return operation{"learned_positions",
+                     {ids, {{whole("positions", 8), whole("hidden", 4)}}},
                      [m](const layouts& l) { return ty::learned_positions(l[0], l[1], m); },
                      [](const arrays& x, const context& c) -> std::optional<array> {
                        if (x[1].size(0) < 8) return std::nullopt;  // the plain lookup needs every row
                        std::vector<std::int64_t> rows;
-                       for (std::int64_t i = 0; i < x[0].count(); ++i) rows.push_back(c.position(0, 0, i / x[0].size(1)));
+                       for (std::int64_t i = 0; i < x[0].count(); ++i)
+                         rows.push_back(c.position(0, 0, i / x[0].size(1)));
                        array y = *look_up(x[1], rows, x[0].shape, c);
                        const std::int64_t width = x[1].size(1);
-                       for (std::int64_t i = 0; i < y.count(); ++i) y[i] = y[i] * (1.0 + x[0][i / width].v);  // tells tokens apart
+                       for (std::int64_t i = 0; i < y.count(); ++i)
+                         y[i] = y[i] * (1.0 + x[0][i / width].v);  // tells tokens apart
                        return y;
                      }};
   };
@@ -196,8 +213,11 @@ TEST_CASE("embedding and learned positions") {
 }
 
 TEST_CASE("softmax and cross-entropy with split logits") {
-  const operand logits{{whole("seq", 4), whole("vocab", 4)}}, row{{whole("seq", 4)}, false}, labels{{whole("seq", 4)}, false, 4};
-  const operation softmax{"softmax", {logits}, [](const layouts& l) { return ty::softmax(l[0], dims::vocab); },
+  const operand logits{{whole("seq", 4), whole("vocab", 4)}}, row{{whole("seq", 4)}, false},
+      labels{{whole("seq", 4)}, false, 4};
+  const operation softmax{"softmax",
+                          {logits},
+                          [](const layouts& l) { return ty::softmax(l[0], dims::vocab); },
                           [](const arrays& x, const context&) {
                             array y = map(x[0], [](num a) { return exp(a); });
                             const std::int64_t n = y.size(1);
@@ -208,7 +228,9 @@ TEST_CASE("softmax and cross-entropy with split logits") {
                             }
                             return std::optional(y);
                           }};
-  const operation largest{"row_max", {{logits.dims, false}}, [](const layouts& l) { return ty::row_max(l[0]); },
+  const operation largest{"row_max",
+                          {{logits.dims, false}},
+                          [](const layouts& l) { return ty::row_max(l[0]); },
                           [](const arrays& x, const context&) {
                             array y({x[0].size(0)});
                             for (num& v : y.at) v = -1e300;
@@ -218,7 +240,9 @@ TEST_CASE("softmax and cross-entropy with split logits") {
                             }
                             return std::optional(y);
                           }};
-  const operation sums{"row_sums", {logits, row}, [](const layouts& l) { return ty::row_sums(l[0], l[1]); },
+  const operation sums{"row_sums",
+                       {logits, row},
+                       [](const layouts& l) { return ty::row_sums(l[0], l[1]); },
                        [](const arrays& x, const context&) -> std::optional<array> {
                          if (x[1].count() != x[0].size(0)) return std::nullopt;
                          array y({x[0].size(0)});
@@ -228,14 +252,20 @@ TEST_CASE("softmax and cross-entropy with split logits") {
                          }
                          return y;
                        }};
-  const operation loss{"cross_entropy", {logits, labels}, [](const layouts& l) { return ty::cross_entropy(l[0], l[1]); },
+  const operation loss{"cross_entropy",
+                       {logits, labels},
+                       [](const layouts& l) { return ty::cross_entropy(l[0], l[1]); },
                        negative_log_likelihood};
   for (const mesh& m : {two, four, square})
     holds(softmax, m), holds(largest, m, 1, true), holds(sums, m, 1, true), holds(loss, m, 1, true);
 }
 
 TEST_CASE("the optimizer takes no partial sum") {
-  const operation op{"updatable", {{tokens.dims, false}}, [](const layouts& l) { return ty::updatable(l[0]); },
-                     [](const arrays& x, const context&) { return std::optional(map(x[0], [](num g) { return g / (sqrt(g * g) + 0.5); })); }};
+  const operation op{"updatable",
+                     {{tokens.dims, false}},
+                     [](const layouts& l) { return ty::updatable(l[0]); },
+                     [](const arrays& x, const context&) {
+                       return std::optional(map(x[0], [](num g) { return g / (sqrt(g * g) + 0.5); }));
+                     }};
   for (const mesh& m : {two, four, square}) holds(op, m);
 }

@@ -116,6 +116,21 @@ inline std::string words(const operation& op, const std::vector<layout>& in) {
   return s;
 }
 
+// Canonical: every axis of the mesh appears at most once, and nothing else appears.
+inline bool canonical(const layout& l, const mesh& m) {
+  std::vector<axis_set> uses{l.owed, l.invariant, l.maximum};
+  for (const split_dim& d : l.dims)
+    for (int i = 0; i < d.by.size(); ++i) uses.push_back(d.by[i].along);
+  axis_set seen;
+  for (const axis_set s : uses) {
+    if (!(seen & s).empty() || !m.all().contains(s)) return false;
+    seen = seen | s;
+  }
+  for (int i = l.dims.size(); i < decltype(l.dims)::capacity; ++i)
+    if (!(l.dims.items[i] == split_dim{})) return false;
+  return true;
+}
+
 // One combination of layouts. Legal: value and gradients agree with the rule's layout. Refused: there is no layout at
 // all of the result with which value and gradients agree in every trial.
 inline void judge(const operation& op, const mesh& m, const std::vector<layout>& in, tally& t, unsigned seed) {
@@ -144,6 +159,7 @@ inline void judge(const operation& op, const mesh& m, const std::vector<layout>&
   };
   if (j.holds()) {
     ++t.legal;
+    if (!canonical(j.out, m)) t.wrong.push_back(words(op, in) + " -> a layout that is not canonical");
     if (!agrees(j.out)) t.wrong.push_back(words(op, in) + " -> " + name_of(j.out).c_str() + " is wrong");
     return;
   }
@@ -155,7 +171,8 @@ inline void judge(const operation& op, const mesh& m, const std::vector<layout>&
   for (std::size_t i = 0; i < shape.size(); ++i) whole.push_back({dim_name(i + 1), shape[i], {}});
   for (const layout& out : all_layouts(whole, m, true))
     if (local_shape(out) == y[0][0].shape && agrees(out)) {
-      t.wrong.push_back(words(op, in) + " is refused (" + j.no.why.c_str() + "), but " + name_of(out).c_str() + " is right");
+      t.wrong.push_back(words(op, in) + " is refused (" + j.no.why.c_str() + "), but " + name_of(out).c_str() +
+                        " is right");
       return;
     }
 }

@@ -33,7 +33,9 @@ inline num sqrt(num a) { return {std::sqrt(a.v), a.d / (2 * std::sqrt(a.v))}; }
 struct array {
   std::vector<std::int64_t> shape;
   std::vector<num> at;
-  explicit array(std::vector<std::int64_t> s = {}) : shape(std::move(s)) { at.resize(static_cast<std::size_t>(count())); }
+  explicit array(std::vector<std::int64_t> s = {}) : shape(std::move(s)) {
+    at.resize(static_cast<std::size_t>(count()));
+  }
   std::int64_t count() const {
     std::int64_t n = 1;
     for (std::int64_t s : shape) n *= s;
@@ -76,8 +78,7 @@ inline ranks deal(const array& global, const layout& l, const mesh& m, std::mt19
       if (p.rank != r) continue;
       array& mine = out[static_cast<std::size_t>(r)];
       mine[p.local] = part[static_cast<std::size_t>(m.position(r, l.owed))];
-      if (!l.maximum.empty())
-        mine[p.local] = global[g].v + below[static_cast<std::size_t>(m.position(r, l.maximum))];
+      if (!l.maximum.empty()) mine[p.local] = global[g].v + below[static_cast<std::size_t>(m.position(r, l.maximum))];
     }
   }
   return out;

@@ -19,7 +19,8 @@ bool contiguous(const layout& l) {
 }
 
 // Whether `t` takes a value from one layout to the other, by layouts and (contiguous pieces) by whole blocks too.
-bool keeps(const ty::move& t, const array& value, const layout& from, const layout& to, const mesh& m, std::mt19937& random) {
+bool keeps(const ty::move& t, const array& value, const layout& from, const layout& to, const mesh& m,
+           std::mt19937& random) {
   const ranks x = deal(value, from, m, random);
   const std::optional<ranks> y = perform(t, x, from, to, m);
   if (!y || !same_value(collect(*y, to, m), value)) return false;
@@ -121,6 +122,7 @@ TEST_CASE("a gradient is summed where it is owed, and nowhere else") {
       const ranks x = deal(value, g, m, random);
       const judged j = ty::reduce_gradient(g, axes::tp);
       const ranks y = *perform_plainly({ty::collective::all_reduce, axes::tp, -1, -1, {}}, x, m);
-      CHECK(j.holds() == same_value(collect(y, ty::replicate(g, j.holds() ? axis_set(axes::tp) : axis_set{}, m), m), value));
+      CHECK(j.holds() ==
+            same_value(collect(y, ty::replicate(g, j.holds() ? axis_set(axes::tp) : axis_set{}, m), m), value));
     }
 }

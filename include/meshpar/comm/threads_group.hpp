@@ -17,11 +17,11 @@ class group_state {
       : ranks_(ranks.begin(), ranks.end()),
         members_(new member[ranks.size()]),
         channels_(new std::atomic<channel*>[ranks.size() * ranks.size()]) {
-    for (int q = 0; q < size(); ++q) allocate(members_[q]);
+    for (int q = 0; q < size(); ++q) allocate(at(q));
     for (std::size_t c = 0; c < ranks.size() * ranks.size(); ++c) channels_[c] = nullptr;
   }
   ~group_state() {
-    for (int c = 0; c < size() * size(); ++c) delete channels_[c].load();
+    for (int c = 0; c < size() * size(); ++c) delete channels_.get()[c].load();
   }
   group_state(const group_state&) = delete;
   group_state& operator=(const group_state&) = delete;
@@ -29,7 +29,7 @@ class group_state {
   int size() const { return static_cast<int>(ranks_.size()); }
   std::span<const int> ranks() const { return ranks_; }
   int rank(int index) const { return ranks_[static_cast<std::size_t>(index)]; }
-  member& at(int index) { return members_[index]; }
+  member& at(int index) { return members_.get()[index]; }
   slot& slot_of(int index, long sequence) { return at(index).ring[sequence % depth]; }
   std::byte* stage_of(int index, long sequence) { return at(index).stage.get() + sequence % depth * eager_bytes; }
   long* counts_of(int index, long sequence) { return at(index).counts.get() + sequence % depth * 4 * size(); }
@@ -59,7 +59,7 @@ class group_state {
     m.stage.reset(new std::byte[depth * eager_bytes]);
     m.counts.reset(new long[static_cast<std::size_t>(depth * 4 * size())]);
   }
-  std::atomic<channel*>& pair(int from, int to) { return channels_[from * size() + to]; }
+  std::atomic<channel*>& pair(int from, int to) { return channels_.get()[from * size() + to]; }
 
   std::vector<int> ranks_;
   std::unique_ptr<member[]> members_;

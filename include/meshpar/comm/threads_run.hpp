@@ -37,7 +37,7 @@ class run_state {
   int size() const { return size_; }
   bool crowded() const { return crowded_; }  // more ranks than cores
   double time_out() const { return options_.time_out; }
-  status& of(int rank) { return status_[rank]; }
+  status& of(int rank) { return status_.get()[rank]; }
 
   // The same list gives the same group.
   group_state& find_group(std::span<const int> ranks) {

@@ -54,6 +54,7 @@ enum class rule : unsigned char {
   feature_not_built_yet,
   memory_fits,
   world_size_matches_plan,
+  device_has_no_kernel,
 };
 
 // What the cheapest repair changes; its number is beside it in a verdict. For compilers that print no sentence.

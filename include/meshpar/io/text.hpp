@@ -44,8 +44,11 @@ inline text_data read_text(const std::string& path, std::int64_t at_least = 1024
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot read the text '" + path + "': give a readable file with --text FILE");
   std::vector<std::int32_t> tokens;
-  for (std::istreambuf_iterator<char> c(file), end; c != end; ++c) tokens.push_back(static_cast<unsigned char>(*c));
-  if (file.bad()) throw std::runtime_error("reading the text '" + path + "' failed");
+  try {
+    for (std::istreambuf_iterator<char> c(file), end; c != end; ++c) tokens.push_back(static_cast<unsigned char>(*c));
+  } catch (const std::ios_base::failure&) {  // as for a folder
+    throw std::runtime_error("reading the text '" + path + "' failed: give a readable file with --text FILE");
+  }
   if (static_cast<std::int64_t>(tokens.size()) < at_least)
     throw std::runtime_error("the text '" + path + "' has " + std::to_string(tokens.size()) + " bytes, but at least " +
                              std::to_string(at_least) + " are needed: give a longer one with --text FILE");

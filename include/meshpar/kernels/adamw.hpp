@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/kernels/block.hpp>
+#include <meshpar/kernels/math.hpp>
 
 #include <cmath>
 
@@ -40,7 +41,7 @@ MESHPAR_HD void adamw(const B& b, index_range elements, T* param, A* __restrict 
     const A second = s.beta2 * A(v[i]) + (A{1} - s.beta2) * g * g;
     m[i] = M(first);
     v[i] = M(second);
-    master[i] = s.keep * master[i] - s.rate * first / (std::sqrt(second) * s.root + s.eps);
+    master[i] = s.keep * master[i] - s.rate * first / (sqrt_of(second) * s.root + s.eps);
   });
   if (apart) for_each(b, elements, [=](long i) { param[i] = T(master[i]); });
 }

@@ -13,9 +13,12 @@ struct dropout_mask {
   double keep_scale = 1;  // 1 / (1 - rate)
 
   MESHPAR_HD constexpr bool active() const { return dropped_below != 0; }
-  // One draw serves four adjacent indices.
+  // The numbers of indices 4 g .. 4 g + 3.
+  MESHPAR_HD constexpr philox_counter four(long sample, long position, long head, long g) const {
+    return philox({{word(g), word(position), word(sample), word(head)}}, key);
+  }
   MESHPAR_HD constexpr bool keeps(long sample, long position, long head, long index) const {
-    const philox_counter drawn = philox({{word(index / 4), word(position), word(sample), word(head)}}, key);
+    const philox_counter drawn = four(sample, position, head, index / 4);
     const std::uint32_t even = index & 1 ? drawn.word[1] : drawn.word[0];
     const std::uint32_t odd = index & 1 ? drawn.word[3] : drawn.word[2];
     return (index & 2 ? odd : even) >= dropped_below;
@@ -50,8 +53,19 @@ MESHPAR_HD void dropout(const B& b, index_range tokens, T* y, const T* x, dropou
     const long sample = origin.sample + t % origin.batch, position = origin.position + t / origin.batch;
     const T* xr = x + t * width;
     T* yr = y + t * width;
-    for_each(b, {0, width},
-             [=](long i) { yr[i] = T(A(xr[i]) * mask.template factor<A>(sample, position, 0, origin.feature + i)); });
+    const auto one = [=](long i) {
+      yr[i] = T(A(xr[i]) * mask.template factor<A>(sample, position, 0, origin.feature + i));
+    };
+    const long whole = smaller(width, -origin.feature & 3), groups = (width - whole) / 4;
+    for_each(b, {0, groups}, [=](long g) {
+      const philox_counter drawn = mask.four(sample, position, 0, (origin.feature + whole) / 4 + g);
+      for (int j = 0; j < 4; ++j) {
+        const long i = whole + 4 * g + j;
+        yr[i] = T(A(xr[i]) * (drawn.word[j] >= mask.dropped_below ? A(mask.keep_scale) : A{}));
+      }
+    });
+    for_each(b, {0, whole}, one);
+    for_each(b, {whole + 4 * groups, width}, one);
   }
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/core/host_device.hpp>
+
+#include <limits>
 #include <utility>
 
-// Code for both sides of a CUDA program.
-#if defined(__CUDACC__)
-#define MESHPAR_HD __host__ __device__
-#else
-#define MESHPAR_HD
-#endif
-
 namespace meshpar::inline v0::kernels {
+
+// Limits as constants, which device code may read where it may not call.
+template <class A>
+inline constexpr A infinity = std::numeric_limits<A>::infinity();
+inline constexpr long least_long = std::numeric_limits<long>::min(), most_long = std::numeric_limits<long>::max();
 
 // Bytes of a host vector register.
 #if defined(__AVX512F__)
@@ -56,11 +57,11 @@ inline void register_tile(A* c, long c_stride, const A* a, long a_row, long a_co
 template <int Rows, int Vectors, class A>
 inline void panel_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride, long m,
                           long k) {
-  long i = 0;
-  for (; i + Rows <= m; i += Rows)
-    register_tile<Rows, Vectors>(c + i * c_stride, c_stride, a + i * a_row, a_row, a_column, b, b_stride, k);
-  for (; i < m; ++i)
-    register_tile<1, Vectors>(c + i * c_stride, c_stride, a + i * a_row, a_row, a_column, b, b_stride, k);
+  const long whole = m / Rows, rest = m % Rows;
+  for (long i = 0; i < whole; ++i, c += Rows * c_stride, a += Rows * a_row)
+    register_tile<Rows, Vectors>(c, c_stride, a, a_row, a_column, b, b_stride, k);
+  for (long i = 0; i < rest; ++i, c += c_stride, a += a_row)
+    register_tile<1, Vectors>(c, c_stride, a, a_row, a_column, b, b_stride, k);
 }
 
 // C[m, n] += A[m, k] B[k, n] on one host thread, for operands that stay in cache. Element (i, p) of A is

@@ -40,7 +40,8 @@ class arena {
   std::int64_t size() const { return bytes_; }
   unsigned char* at(std::int64_t offset) const { return start_ + offset; }
 
-  void paint() { std::memset(start_, paint_byte, static_cast<std::size_t>(bytes_)); }
+  // Paints what lies at `from` and above it.
+  void paint(std::int64_t from = 0) { std::memset(start_ + from, paint_byte, static_cast<std::size_t>(bytes_ - from)); }
   // One past the last byte that no longer has the painted value.
   std::int64_t highest_touched() const {
     std::int64_t end = bytes_;

@@ -12,6 +12,7 @@ struct traffic {
   collective kind = collective::none;
   axis_set along{};
   std::int64_t calls = 0, bytes = 0;
+  constexpr bool operator==(const traffic&) const = default;
 };
 
 // What a part of a step costs one rank.
@@ -49,6 +50,7 @@ struct part_cost {
     for (const traffic& t : sent) n += t.bytes;
     return n;
   }
+  constexpr bool operator==(const part_cost&) const = default;
 };
 
 // A step of one rank, priced by interpreting its program without data.
@@ -58,7 +60,9 @@ struct step_cost {
   part_cost whole;              // of the step
   std::int64_t persistent = 0;  // bytes at rest between steps: weights, gradients, optimizer states
   std::int64_t height = 0;      // of the arena
-  std::int64_t peak_live = 0;   // the most bytes that hold something that will be read
+  std::int64_t top = 0;         // one past the last byte of the highest value: height without the alignment at its end
+  std::int64_t peak_live = 0;   // the most bytes that are at rest or hold something that will be read
+  constexpr bool operator==(const step_cost&) const = default;
 };
 
 // Bytes that reach the rank at `position` of a group of n: what a gather or a scatter of the others brings, and for an
@@ -103,20 +107,20 @@ constexpr bool is_activation(space s) {
          s == space::output_grad || s == space::input_grad;
 }
 
-// The most bytes of values that are alive during one record of a pass over a block: those made by the pass or given to
-// it (saved values, boundaries and their gradients), from the record that makes them to the last that reads them. What
-// a pass returns, and what a forward pass leaves for the backward one, lives to its end.
+constexpr bool is_owner(const value& v) { return v.same_as == no_value && v.made_by != no_value; }
+
+// The most bytes of activations that are alive at one record of a pass over a block. A value is alive from the record
+// that makes it, or from the start if the pass is given it, to the last that reads it, or to the end if the pass
+// returns it or leaves it to the backward pass.
 constexpr std::int64_t peak_alive(const tracer& t, bool backward) {
   const int begin = backward ? t.forward_records : 0, end = backward ? t.records.size() : t.forward_records;
   std::int64_t change[tracer::record_limit + 1]{};
   for (const value& v : t.values) {
-    if (v.same_as != no_value || v.made_by == no_value || v.last_use < begin || v.made_by >= end) continue;
-    if (!is_activation(v.where)) continue;
-    const bool stays =
-        v.where == space::input_grad || (!backward && (v.where == space::input || v.where == space::output));
-    const int stop = stays || v.last_use >= end ? end - 1 : v.last_use;
-    change[v.made_by > begin ? v.made_by : begin] += v.bytes;
-    change[stop + 1] -= v.bytes;
+    if (!is_owner(v) || !is_activation(v.where) || v.last_use < begin || v.made_by >= end) continue;
+    const bool given = v.made_by < begin || v.where == space::input || v.where == space::output_grad;
+    const bool left = v.last_use >= end || v.where == space::input_grad || (v.where == space::output && !backward);
+    change[given ? begin : v.made_by] += v.bytes;
+    change[left ? end : v.last_use + 1] -= v.bytes;
   }
   std::int64_t alive = 0, peak = 0;
   for (int i = begin; i < end; ++i) {
@@ -125,24 +129,40 @@ constexpr std::int64_t peak_alive(const tracer& t, bool backward) {
   }
   return peak;
 }
-constexpr std::int64_t bytes_in(const tracer& t, space where) {
+
+// What waits for the backward pass of a block: values that it saves, and its input if it reads that again.
+constexpr std::int64_t kept(const tracer& t) {
   std::int64_t n = 0;
   for (const value& v : t.values)
-    if (v.where == where && v.same_as == no_value && v.made_by != no_value) n += v.bytes;
+    if (is_owner(v) && (v.where == space::saved || v.where == space::input) && v.last_use >= t.forward_records)
+      n += v.bytes;
   return n;
 }
 
+// The same over a step: beside what is at rest, a pass over a block finds what all blocks before it have kept.
 constexpr std::int64_t peak_live(const program& p, std::int64_t at_rest) {
-  const std::int64_t boundary = p.where.stream.local_count() * size_of(p.where.compute);
   std::int64_t below = 0, most = 0;
   for (int b = 0; b < p.block_count(); ++b) {
     const tracer& t = p.traced_block(p.kind_of(b));
     const std::int64_t f = peak_alive(t, false), g = peak_alive(t, true);
     const std::int64_t here = below + (f > g ? f : g);
     most = here > most ? here : most;
-    below += bytes_in(t, space::saved) + (b > 0 ? boundary : 0);
+    below += kept(t);
   }
   return at_rest + most;
+}
+
+// Values are placed upwards, the saved ones of all blocks below the transient ones of any.
+constexpr std::int64_t end_of_values(const program& p) {
+  const arena_plan& a = p.memory;
+  std::int64_t end = a.saved.offset;
+  for (int b = 0; b < p.block_count(); ++b)
+    for (const value& v : p.traced_block(p.kind_of(b)).values) {
+      if (v.made_by == no_value || (v.where != space::saved && v.where != space::transient)) continue;
+      const std::int64_t start = v.where == space::saved ? a.saved.offset + p.saved_at(b) : a.transient.offset;
+      if (const std::int64_t e = start + v.offset + v.bytes; e > end) end = e;
+    }
+  return end;
 }
 
 // Prices one step of one rank.
@@ -166,6 +186,7 @@ constexpr step_cost price(const program& p, int rank = 0) {
   c.whole.add(c.finish);
   c.persistent = p.memory.constants.offset;
   c.height = p.memory.height;
+  c.top = end_of_values(p);
   const std::int64_t tokens = p.memory.ids.bytes + p.memory.labels.bytes + p.memory.scalars.bytes;
   c.peak_live = peak_live(p, c.persistent + p.memory.constants.bytes + tokens);
   return c;

@@ -6,10 +6,30 @@
 
 namespace meshpar::inline v0 {
 
+// `size<width, 8>` among the parts of a decoder gives a dim of the user's own its size, whole on every rank;
+// `size<width, 8, axes::tp>` splits it over tp.
+template <auto Dim, std::int64_t Size, auto... By>
+struct size {
+  static constexpr placed_dim placement{Dim, Size, Size, (axis_set{} | ... | whole_axis(By))};
+};
+using own_dims = fixed_vector<placed_dim, 8>;
+
+// The sizes among the parts of a decoder.
+template <class Part>
+constexpr void take_size([[maybe_unused]] own_dims& own) {
+  if constexpr (requires { Part::placement; }) own.push_back(Part::placement);
+}
+template <class... Parts>
+constexpr own_dims own_dims_among() {
+  own_dims own;
+  (take_size<Parts>(own), ...);
+  return own;
+}
+
 // What a plan makes of a model's dims. Here and nowhere else is said what tensor and sequence parallelism split: tp
 // splits the width of the MLP, heads and the vocabulary; KV heads over the part of tp that they can fill; and, with
 // sequence parallelism, the positions of the residual stream between blocks.
-constexpr context context_of(const model& m, const job& j, const plan& p) {
+constexpr context context_of(const model& m, const job& j, const plan& p, const own_dims& own = own_dims()) {
   context c;
   c.ranks = mesh_of(m, p);
   const axis_set tp = whole_axis(axes::tp) & c.ranks.all();
@@ -25,6 +45,7 @@ constexpr context context_of(const model& m, const job& j, const plan& p) {
       {dims::positions, m.seq, m.seq, {}},
   };
   for (const placed_dim& d : placement) c.placement.push_back(d);
+  for (const placed_dim& d : own) c.placement.push_back({d.name, d.size, d.logical, d.by & c.ranks.all()});
 
   const order how = p.zigzag ? order::zigzag : order::contiguous;
   const split_dim batch = make_dim(dims::batch, std::int64_t{j.micro_batch} * p.dp, c.ranks, axes::dp);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/nn/check_layer.hpp>
 #include <meshpar/nn/program.hpp>
 #include <meshpar/rules/require_plan.hpp>
 
@@ -23,18 +24,18 @@ template <class Layer, class First, class... Parts>
 struct replaced<Layer, First, Parts...> : replaced<Layer, Parts...> {};
 
 // A decoder by value: equal configurations are one type.
-template <class Configuration, class Attention, class Mlp>
+template <class Configuration, class Attention, class Mlp, class... Parts>
 struct decoder_of {
   static constexpr model what = Configuration::m;
   static constexpr job task = Configuration::j;
   static constexpr plan how = Configuration::p;
-  using layers = stack<Attention, Mlp>;
+  using layers = stack<Attention, Mlp, Parts...>;
   static constexpr layers make_layers() { return layers(what, task); }
 };
 
 // The context of a decoder: an object of its own, that types can refer to.
 template <class Net>
-inline constexpr context context_for = context_of(Net::what, Net::task, Net::how);
+inline constexpr context context_for = context_of(Net::what, Net::task, Net::how, Net::layers::own);
 
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
@@ -46,35 +47,15 @@ struct trace_check {
   static constexpr verdict result = judge();
 };
 
-// A layer of the residual stream must return what the next one takes.
-template <layout Stream, class Result>
-struct returns_the_stream {
-  static constexpr verdict judge() {
-    if (Result::shape() == Stream) return {};
-    text t;
-    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream)
-      << "; end it with to_layout_of(x, y)";
-    return {.broken = rule::transition_is_not_one_collective, .why = t};
-  }
-  static constexpr verdict result = judge();
-};
-template <layout Stream>
-struct returns_the_stream<Stream, refused> {
-  static constexpr verdict result{};  // has been refused already
-};
-
-// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
+// A user's layer in place of one of ours.
 template <class Change, class Net>
-struct layer_check;
+struct replacement_check;
 template <class Layer, class Mine, class Net>
-struct layer_check<replace<Layer, Mine>, Net> {
-  using stream = tensor<context_for<Net>.stream, context_for<Net>>;
-  using result = decltype(std::declval<const Mine&>().forward(typed_scope<context_for<Net>>{}, stream{}));
-  static_assert(require<returns_the_stream<stream::shape(), result>>::ok);
+struct replacement_check<replace<Layer, Mine>, Net> {
+  static_assert(layer_check<Mine, context_for<Net>>::ok);
 };
-
 template <class Layer, class Net>
-struct layer_check<replace<Layer, Layer>, Net> {};  // ours: the trace checks it
+struct replacement_check<replace<Layer, Layer>, Net> {};  // ours: the trace checks it
 
 // The rules of operations in our own layers.
 template <class Net, bool Ours>
@@ -89,15 +70,15 @@ struct operations_check<Net, true> {
 // words.
 template <const model& M, const job& J, const plan& P, class... Parts>
 struct decoder : decoder_of<typename checked_plan<M, J, P>::values, typename replaced<attention_layer, Parts...>::type,
-                            typename replaced<mlp, Parts...>::type> {
+                            typename replaced<mlp, Parts...>::type, Parts...> {
   using attention = typename replaced<attention_layer, Parts...>::type;
   using feed_forward = typename replaced<mlp, Parts...>::type;
-  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward>;
+  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward, Parts...>;
 
  private:
   static_assert(checked_plan<M, J, P>::ok);
-  [[no_unique_address]] layer_check<replace<attention_layer, attention>, value> attention_check;
-  [[no_unique_address]] layer_check<replace<mlp, feed_forward>, value> feed_forward_check;
+  [[no_unique_address]] replacement_check<replace<attention_layer, attention>, value> attention_check;
+  [[no_unique_address]] replacement_check<replace<mlp, feed_forward>, value> feed_forward_check;
   [[no_unique_address]] operations_check<value, std::is_same_v<attention, attention_layer> &&
                                                     std::is_same_v<feed_forward, mlp>> own_check;
 };

@@ -54,7 +54,7 @@ class program {
  public:
   template <class Stack>
   constexpr program(const model& m, const job& j, const plan& p, const Stack& layers)
-      : what(m), task(j), how(p), where(context_of(m, j, p)) {
+      : what(m), task(j), how(p), where(context_of(m, j, p, Stack::own)) {
     for (int k = 0; k < block_kinds && !refused(); ++k) {
       layers.trace(blocks[k], static_cast<block_kind>(k));
       if (!blocks[k].refused()) sizes[k] = place_values(blocks[k]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/nn/attention.hpp>
+#include <meshpar/nn/context_of.hpp>
 #include <meshpar/nn/ends.hpp>
 #include <meshpar/nn/mlp.hpp>
 #include <meshpar/nn/residual.hpp>
@@ -13,12 +14,15 @@ namespace meshpar::inline v0 {
 enum class block_kind : std::uint8_t { first, attention, mlp, last };
 inline constexpr int block_kinds = 4;
 
-template <class Attention = attention_layer, class Mlp = mlp>
+// Parts may hold sizes of dims that only these layers know.
+template <class Attention = attention_layer, class Mlp = mlp, class... Parts>
 struct stack {
   embedding_layer first;
   residual<Attention> attention;
   residual<Mlp> feed_forward;
   head_layer last;
+
+  static constexpr own_dims own = own_dims_among<Parts...>();
 
   constexpr stack(const model& m, const job& j)
       : first(m),

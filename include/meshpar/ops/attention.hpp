@@ -39,12 +39,9 @@ struct attention_op {
     return o;
   }
   static constexpr std::int64_t scratch_bytes(std::int64_t head_dim, dtype statistics, phase when) {
-    return statistics == dtype::f64 ? scratch_of<double>(head_dim, when) : scratch_of<float>(head_dim, when);
-  }
-  template <class A>
-  static constexpr std::int64_t scratch_of(std::int64_t head_dim, phase when) {
-    return when == phase::forward ? kernels::attention_forward_scratch_bytes<A>(head_dim)
-                                  : kernels::attention_scratch_bytes<A>(head_dim);
+    const std::int64_t floats = when == phase::forward ? kernels::attention_forward_scratch_bytes<float>(head_dim)
+                                                       : kernels::attention_scratch_bytes<float>(head_dim);
+    return floats / size_of(dtype::f32) * size_of(statistics);
   }
   // 1 / sqrt(x) by Newton's method, for constant expressions.
   static constexpr double inverse_square_root(double x) {

@@ -1,35 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <meshpar/ops/to.hpp>
+#include <meshpar/ops/transition.hpp>
 
 namespace meshpar::inline v0 {
-
-// y += x in another type, or z = x + y of gradients; n = {elements}.
-struct accumulate_op {
-  static constexpr operation info{.name = "accumulate"};    // out += in
-  static constexpr operation sum_info{.name = "grad_sum"};  // out = in + in
-};
-
-constexpr void tracer::contribute(int id, int term) {
-  if (!wants_grad(id)) return;
-  if (grads_[id] == 0) {
-    grads_[id] = static_cast<std::int16_t>(term + 1);
-    return;
-  }
-  const int total = make(values[term].shape, values[term].type);
-  add({.op = &accumulate_op::sum_info,
-       .in = values_of(grad_of(id), term),
-       .out = values_of(total),
-       .n = {count(term)}});
-  grads_[id] = static_cast<std::int16_t>(total + 1);
-}
-
-constexpr void tracer::deliver(int id, int term) {
-  const int p = values[id].parameter;
-  if (p == no_value) return contribute(id, term);
-  if (term == parameters[p].grad) return;
-  add({.op = &accumulate_op::info, .in = values_of(term), .out = values_of(parameters[p].grad), .n = {count(term)}});
-}
 
 constexpr int tracer::need(int id) {
   if (now_ == phase::forward) return id;

@@ -22,6 +22,8 @@
 #include <meshpar/ops/rotary.hpp>
 #include <meshpar/ops/sum.hpp>
 
+#include <span>
+
 namespace meshpar::inline v0::host_kinds {
 
 // The host's table of kinds: from a bound record to a kernel. D is host<T, Gemm, Comm>; A the type of statistics.
@@ -287,5 +289,9 @@ inline constexpr runner<D> table[] = {
     {&cross_entropy_op::info, &cross_entropy<D>},
     {&cross_entropy_op::grad_info, &cross_entropy_grad<D>},
 };
+
+// What a rank calls: the table itself, unless a log stands before it (trace/logged.hpp).
+template <class D>
+inline constexpr std::span<const runner<D>> calls_of{table<D>};
 
 }  // namespace meshpar::inline v0::host_kinds

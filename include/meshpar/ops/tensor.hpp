@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/core/require.hpp>
-#include <meshpar/ops/tracer.hpp>
+#include <meshpar/ops/backward.hpp>
 #include <meshpar/typing/judged.hpp>
 
 namespace meshpar::inline v0 {
@@ -34,12 +34,20 @@ struct check {
   static constexpr verdict result = judgement.no;
 };
 
-// The result of a check: a tensor, or the one error and `refused`.
+// The result of a check: a tensor, or the one error and `refused`. The assertion stands in a class, because clang takes
+// a function in whose body there was an error for an unusable one, and its callers too.
+template <class Check, const context& Plan, bool = Check::result.holds()>
+struct outcome {
+  static_assert(require<Check>::ok);
+  using type = refused;
+};
+template <class Check, const context& Plan>
+struct outcome<Check, Plan, true> {
+  using type = tensor<Check::judgement.out, Plan>;
+};
 template <class Check, const context& Plan>
 constexpr auto result_of() {
-  static_assert(require<Check>::ok);
-  if constexpr (Check::result.holds()) return tensor<Check::judgement.out, Plan>{};
-  else return refused{};
+  return typename outcome<Check, Plan>::type{};
 }
 
 // Every operation on tensors ends here: judge the operands' layouts by the operation's rule, then add its records.

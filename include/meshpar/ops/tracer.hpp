@@ -17,6 +17,12 @@ struct parameter {
   std::int16_t grad = no_value;  // its gradient's value
 };
 
+// y += x in another type, or z = x + y of gradients; n = {elements}.
+struct accumulate_op {
+  static constexpr operation info{.name = "accumulate"};    // out += in
+  static constexpr operation sum_info{.name = "grad_sum"};  // out = in + in
+};
+
 // Builds the program of one block: values and records, first forward, then backward. Every operation adds its records
 // here through add(); nothing here depends on a plan's type, so it is compiled once.
 class tracer {
@@ -63,7 +69,9 @@ class tracer {
   // A table that is filled once, before training: a function of its size and one number.
   constexpr int make_constant(std::int64_t elements, dtype type, double argument) {
     for (int i = 0; i < values.size(); ++i)
-      if (values[i].where == space::constant && values[i].bytes == elements * size_of(type)) return i;
+      if (values[i].where == space::constant && values[i].bytes == elements * size_of(type) &&
+          values[i].argument == argument)
+        return i;
     return push({.type = type, .bytes = elements * size_of(type), .where = space::constant, .argument = argument});
   }
   // The same memory under another layout.
@@ -108,7 +116,19 @@ class tracer {
   // Whether somebody wants the gradient of a value: indices have none.
   constexpr bool wants_grad(int id) const { return values[id].type != dtype::i32; }
   // Adds a term to a value's gradient. Its layout is dual to the value's by the transition and product rules.
-  constexpr void contribute(int id, int term);
+  constexpr void contribute(int id, int term) {
+    if (!wants_grad(id)) return;
+    if (grads_[id] == 0) {
+      grads_[id] = static_cast<std::int16_t>(term + 1);
+      return;
+    }
+    const int total = make(values[term].shape, values[term].type);
+    add({.op = &accumulate_op::sum_info,
+         .in = values_of(grad_of(id), term),
+         .out = values_of(total),
+         .n = {count(term)}});
+    grads_[id] = static_cast<std::int16_t>(total + 1);
+  }
   // A forward value for use in the backward pass: a gathered value is not kept, its shard is, and is gathered again.
   constexpr int need(int id);
 
@@ -121,7 +141,12 @@ class tracer {
     return make(dual(shape(id), plan.ranks), p != no_value ? wide : values[id].type);
   }
   constexpr bool adds(int target) const { return values[target].parameter != no_value; }
-  constexpr void deliver(int id, int term);
+  constexpr void deliver(int id, int term) {
+    const int p = values[id].parameter;
+    if (p == no_value) return contribute(id, term);
+    if (term == parameters[p].grad) return;
+    add({.op = &accumulate_op::info, .in = values_of(term), .out = values_of(parameters[p].grad), .n = {count(term)}});
+  }
 
   // Traces the backward pass of all forward records, the gradient of `result` being the value `seed`.
   constexpr void pull_back(int result, int seed, bool apart);

@@ -4,7 +4,7 @@
 #include <meshpar/layout/offset.hpp>
 #include <meshpar/memory/arena.hpp>
 #include <meshpar/nn/program.hpp>
-#include <meshpar/ops/bound.hpp>
+#include <meshpar/ops/kinds.hpp>
 
 #include <span>
 #include <string>
@@ -57,12 +57,9 @@ class executor {
     const tracer& t = program_.traced_block(program_.kind_of(block));
     block_calls calls;
     for (int i = 0; i < t.records.size(); ++i)
-      if (!is_free(t.records[i])) (i < t.forward_records ? calls.forward : calls.backward).push_back(bind(t, block, i));
+      if (!needs_no_call(t.records[i]))
+        (i < t.forward_records ? calls.forward : calls.backward).push_back(bind(t, block, i));
     blocks_.push_back(std::move(calls));
-  }
-  // A new name for the same memory needs no call.
-  static bool is_free(const record& r) {
-    return r.op == &to_op::info && r.n[0] == static_cast<std::int64_t>(typing::collective::none);
   }
 
   step_call bind(const tracer& t, int block, int index) {
@@ -81,8 +78,7 @@ class executor {
     return {find(*r.op), c};
   }
   auto find(const operation& kind) const {
-    for (const runner<Device>& k : kinds_)
-      if (k.kind == &kind) return k.run;
+    if (const runner<Device>* k = find_kind(kinds_, kind)) return k->run;
     throw comm_error(std::string("this device has no kernel for the operation ") + kind.name);
   }
 

@@ -26,12 +26,14 @@ class rank {
   using M = typename Types::moments;
   using device = host<T, Gemm, Comm>;
 
-  rank(const program& p, Comm& comm)
+  // `kinds` is what runs each kind of operation: a table of one's own can time or log every call, or, by extended(), run
+  // operations of one's own.
+  rank(const program& p, Comm& comm, std::span<const runner<device>> kinds = host_kinds::calls_of<device>)
       : what_(p),
         number_(comm.rank()),
         device_{&comm, {.seed = p.task.seed}},
         memory_(p.memory.height),
-        executor_(p, device_, memory_, number_, host_kinds::table<device>),
+        executor_(p, device_, memory_, number_, kinds),
         optimizer_(p, device_, memory_, number_, executor_) {
     fill_constants();
     initialise();

@@ -65,16 +65,22 @@ class trainer {
     return {number, r, o.adam.learning_rate, took.count()};
   }
 
-  // The mean loss over `batches` micro-batches of the part of the text that training does not read.
+  // The mean loss over `batches` global batches of the part of the text that training does not read.
   double evaluate(int batches) {
-    const std::int64_t length = rank_.plan().what.seq + 1;
-    const std::int64_t micro = rank_.plan().where.tokens.global_size(1, rank_.plan().where.ranks);
+    const program& p = rank_.plan();
+    const std::int64_t length = p.what.seq + 1;
+    const int parts = micro_batches(p.task, p.how);
     double sum = 0;
     for (int b = 0; b < batches; ++b)
-      sum += rank_.evaluate(
-          b, [&](std::int64_t s, std::int64_t p) { return data_.token(data_.evaluation_window(s, length) + p); },
-          [&](std::int64_t s, std::int64_t p) { return data_.token(data_.evaluation_window(s, length) + p + 1); });
-    return rank_.sum_over_tokens(sum) / static_cast<double>(batches * micro * rank_.plan().what.seq);
+      for (int part = 0; part < parts; ++part) {
+        const auto at = [&](std::int64_t s) {
+          return data_.evaluation_window(std::int64_t{b} * p.task.global_batch + s, length);
+        };
+        sum += rank_.evaluate(
+            part, [&](std::int64_t s, std::int64_t position) { return data_.token(at(s) + position); },
+            [&](std::int64_t s, std::int64_t position) { return data_.token(at(s) + position + 1); });
+      }
+    return rank_.sum_over_tokens(sum) / (batches * static_cast<double>(labels()));
   }
 
  private:

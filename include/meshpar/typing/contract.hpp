@@ -12,21 +12,21 @@ constexpr bool stand_at(int at, const layout& x, const over& k) {
   return true;
 }
 
-constexpr verdict contracted_missing(const char* operand, const layout& x, const over& k) {
+constexpr verdict contracted_missing(const char* operand, const layout& x, const over& k, bool trailing) {
   for (dim_name d : k)
     if (x.find(d) < 0) return no_dim("contract", operand, d);
   return broken_by(rule::dimension_missing, text{} << "contract: " << name_of(k[0]) << " is not "
-                                                   << (operand[0] == 'l' ? "last" : "first or last") << " in the "
-                                                   << operand << " operand " << name_of(x));
+                                                   << (trailing ? "last" : "first or last") << " in " << operand << ' '
+                                                   << name_of(x));
 }
 
 // x [kept..., k...] . w [k..., new...] or w [new..., k...] -> [kept..., new...]: a sum over the dims k, which both hold
 // alike. Where k is split the result owes a sum. Refused: unlike states (states.hpp), a dim name twice in the result.
 constexpr judged contract(const layout& x, const layout& w, const over& k) {
   const int kept = x.dims.size() - k.size(), rest = w.dims.size() - k.size();
-  if (!stand_at(kept, x, k)) return {{}, contracted_missing("left", x, k)};
+  if (!stand_at(kept, x, k)) return {{}, contracted_missing("the left operand", x, k, true)};
   const bool leads = stand_at(0, w, k);
-  if (!leads && !stand_at(rest, w, k)) return {{}, contracted_missing("right", w, k)};
+  if (!leads && !stand_at(rest, w, k)) return {{}, contracted_missing("the right operand", w, k, false)};
   const int w_k = leads ? 0 : rest, w_new = leads ? k.size() : 0;
   axis_set met;
   for (int i = 0; i < k.size(); ++i) {
@@ -54,8 +54,8 @@ constexpr judged contract(const layout& x, const layout& w, const over& k) {
 // x [batched..., kept..., k] . w [batched..., k, new...] -> [batched..., kept..., new...], one product for each index
 // of the batched dims (experts), which both hold alike and which stand first in both.
 constexpr judged contract_each(const layout& x, const layout& w, const over& batched, const over& k) {
-  if (!stand_at(0, x, batched)) return {{}, no_dim("contract_each", "left", batched[0])};
-  if (!stand_at(0, w, batched)) return {{}, no_dim("contract_each", "right", batched[0])};
+  if (!stand_at(0, x, batched)) return {{}, no_dim("contract_each", "the left operand", batched[0])};
+  if (!stand_at(0, w, batched)) return {{}, no_dim("contract_each", "the right operand", batched[0])};
   layout xs{{}, x.owed, x.invariant, x.maximum}, ws{{}, w.owed, w.invariant, w.maximum}, out;
   for (int i = 0; i < batched.size(); ++i) {
     if (!same(x.dims[i], w.dims[i])) return {{}, unlike("contract_each", x.dims[i], w.dims[i])};

@@ -13,10 +13,8 @@ constexpr judged sum_over(const layout& x, const over& k) {
   for (const split_dim& d : x.dims) {
     bool summed = false;
     for (dim_name n : k) summed = summed || n == d.name;
-    if (summed)
-      out.owed = out.owed | d.by.axes();
-    else
-      out.dims.push_back(d);
+    if (summed) out.owed = out.owed | d.by.axes();
+    else out.dims.push_back(d);
   }
   return {out, {}};
 }

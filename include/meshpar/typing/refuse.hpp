@@ -37,7 +37,7 @@ constexpr text states_at(const char* what, const layout& x, const layout& y, axi
 
 constexpr verdict no_dim(const char* what, const char* operand, dim_name d) {
   return broken_by(rule::dimension_missing,
-                   text{} << what << ": " << operand << " has no " << name_of(d) << " where it is needed");
+                   text{} << what << ": " << operand << " has no " << name_of(d) << " in its place");
 }
 constexpr verdict sizes_differ(const char* what, const split_dim& x, const split_dim& y) {
   return broken_by(rule::dimension_sizes_differ,
@@ -53,8 +53,7 @@ constexpr verdict split_differently(const char* what, const split_dim& x, const 
   if (x.by.empty() || y.by.empty())
     t << "split the whole one too or gather the other with "
       << moved_to("R", x.by.empty() ? "right" : "left", (x.by.empty() ? y : x).by[0].along);
-  else
-    t << "give both one order with to_layout_of";
+  else t << "give both one order with to_layout_of";
   return broken_by(rule::dimension_split_differently, t, x.local, y.local);
 }
 constexpr verdict not_whole(const char* what, const split_dim& d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <meshpar/typing/refuse.hpp>
+#include <meshpar/typing/placement.hpp>
 
 namespace meshpar::inline v0::typing {
 
@@ -45,13 +45,15 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
   if (at < 0) return {{}, no_dim("split", "the operand", d)};
   for (const extent& e : m.extents) {
     if (!s.contains(e.along) || out.dims[at].by.axes().contains(e.along)) continue;
-    if (out.dims[at].local % e.ranks != 0)
-      return {
-          {},
-          broken_by(rule::split_does_not_divide,
-                    text{} << "split: a rank holds " << static_cast<long>(out.dims[at].local) << " of " << name_of(d)
-                           << ", which " << name_of(e.along) << " = " << e.ranks << " does not divide",
-                    out.dims[at].local, e.ranks)};
+    if (const std::int64_t held = out.dims[at].local; held % e.ranks != 0) {
+      const int fits = divisor_at_most(held, e.ranks);
+      return {{},
+              broken_by(rule::split_does_not_divide,
+                        text{} << "split: a rank holds " << static_cast<long>(held) << " of " << name_of(d)
+                               << ", which does not divide over " << name_of(e.along) << " = " << e.ranks
+                               << "; the nearest " << name_of(e.along) << " that divides is " << fits,
+                        held, e.ranks, fits)};
+    }
     out.dims[at].local /= e.ranks;
     out.dims[at].by.push_back({e.along, order::contiguous});
   }

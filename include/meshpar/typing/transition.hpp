@@ -62,9 +62,9 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
 }
 constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
   return broken_by(rule::only_a_suffix_can_be_gathered,
-                   text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by) << ", not by "
-                          << name_of(to.by) << " and then more; only the last axes of a list can be gathered: gather "
-                          << name_of(from.by[from.by.size() - 1].along) << " too");
+                   text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by)
+                          << ", and only the last axes of that list can move, which does not leave " << name_of(to.by)
+                          << "; gather " << name_of(from.by[from.by.size() - 1].along) << " too");
 }
 // Ranks of a group are numbered in mesh order, so the axes of one collective stand in mesh order in the list.
 constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
@@ -96,11 +96,12 @@ constexpr verdict not_the_same_tensor(const layout& from, const layout& to, cons
                          from.dims.size(), to.dims.size());
 }
 
-// The axes that leave dims and join dims between two layouts of one tensor.
+// The axes that leave dims and join dims between two layouts of one tensor, or what stands in the way, at dim `at`.
+enum obstacle : unsigned char { nothing_refused, not_last, out_of_order, axes_replaced };
 struct split_changes {
   axis_set leaving{}, joining{}, reordered{};
-  int from_dim = -1, to_dim = -1, dims_touched = 0;
-  verdict no{};
+  int from_dim = -1, to_dim = -1, dims_touched = 0, at = -1;
+  obstacle refused = nothing_refused;
 };
 constexpr split_changes changes(const layout& from, const layout& to, const mesh& m) {
   split_changes c;
@@ -110,23 +111,40 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
     int k = 0;
     while (k < f.size() && k < t.size() && f[k] == t[k]) ++k;
     ++c.dims_touched;
+    obstacle here = nothing_refused;
     if (k == t.size()) {
-      c.leaving = f.axes() - t.axes(), c.from_dim = i;
-      if (!in_mesh_order(f, k, m)) c.no = out_of_mesh_order(from.dims[i]);
+      c.leaving = c.leaving | (f.axes() - t.axes()), c.from_dim = i;
+      if (!in_mesh_order(f, k, m)) here = out_of_order;
     } else if (k == f.size()) {
-      c.joining = t.axes() - f.axes(), c.to_dim = i;
-      if (!in_mesh_order(t, k, m)) c.no = out_of_mesh_order(to.dims[i]);
+      c.joining = c.joining | (t.axes() - f.axes()), c.to_dim = i;
+      if (!in_mesh_order(t, k, m)) here = out_of_order;
     } else if (f.axes() == t.axes()) {
       for (int j = k; j < f.size(); ++j) c.reordered = c.reordered | f[j].along;
       c.from_dim = c.to_dim = i;
     } else {
-      c.no = t.axes().contains(f.axes()) || f.axes().contains(t.axes())
-                 ? not_a_suffix(f.size() > t.size() ? from.dims[i] : to.dims[i],
-                                f.size() > t.size() ? to.dims[i] : from.dims[i])
-                 : two_moves(from, to, (f.axes() | t.axes()) - (f.axes() & t.axes()));
+      here = t.axes().contains(f.axes()) || f.axes().contains(t.axes()) ? not_last : axes_replaced;
     }
+    if (here != nothing_refused) c.refused = here, c.at = i;
   }
   return c;
+}
+constexpr verdict words_for(const split_changes& c, const layout& from, const layout& to) {
+  const split_dim &f = from.dims[c.at], &t = to.dims[c.at];
+  const split_dim &longer = f.by.size() > t.by.size() ? f : t, &shorter = f.by.size() > t.by.size() ? t : f;
+  const axis_set a = f.by.axes(), b = t.by.axes();
+  return c.refused == not_last       ? not_a_suffix(longer, shorter)
+         : c.refused == out_of_order ? out_of_mesh_order(longer)
+                                     : two_moves(from, to, (a | b) - (a & b));
+}
+
+constexpr bool one_tensor(const layout& from, const layout& to, const mesh& m) {
+  if (from.dims.size() != to.dims.size()) return false;
+  for (int i = 0; i < from.dims.size(); ++i) {
+    const split_dim &f = from.dims[i], &t = to.dims[i];
+    if (!(f.name == t.name)) return false;
+    if (f.by == t.by ? f.local != t.local : from.global_size(i, m) != to.global_size(i, m)) return false;
+  }
+  return true;
 }
 
 // The move from one layout of a tensor to another. Refused: different tensors, two different moves at once, a gather of
@@ -134,9 +152,15 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
 constexpr move transition(const layout& from, const layout& to, const mesh& m) {
   move r;
   if (from == to) return r;
-  if (r.no = not_the_same_tensor(from, to, m); !r.holds()) return r;
+  if (!one_tensor(from, to, m)) {
+    r.no = not_the_same_tensor(from, to, m);
+    return r;
+  }
   const split_changes c = changes(from, to, m);
-  if (r.no = c.no; !r.holds()) return r;
+  if (c.refused != nothing_refused) {
+    r.no = words_for(c, from, to);
+    return r;
+  }
   const axis_set pending = from.maximum - to.maximum;
   r.along = (from.owed | to.owed) - (from.owed & to.owed);
   r.along = r.along | ((from.invariant | to.invariant) - (from.invariant & to.invariant));

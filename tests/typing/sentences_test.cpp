@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a user reads: the exact words of refusals.
+#include <meshpar/typing/typing.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace meshpar;
+namespace ty = meshpar::typing;
+
+namespace {
+
+constexpr mesh m{extent{axes::dp, 2}, extent{axes::tp, 4}};
+constexpr split_dim seq = make_dim(dims::seq, 64, m), seq_tp = make_dim(dims::seq, 64, m, axes::tp),
+                    batch = make_dim(dims::batch, 8, m, axes::dp), hidden = make_dim(dims::hidden, 32, m),
+                    hidden_tp = make_dim(dims::hidden, 32, m, axes::tp), ffn = make_dim(dims::ffn, 128, m, axes::tp);
+constexpr layout x = make_layout(seq, batch, hidden), x_seq = make_layout(seq_tp, batch, hidden),
+                 x_hidden = make_layout(seq, batch, hidden_tp), x_owed = with_owed(x, axes::tp, m),
+                 x_invariant = with_invariant(x, axes::tp, m);
+constexpr layout up = make_layout(hidden, ffn), gain = make_layout(hidden);
+constexpr ty::over over_hidden{{dims::hidden}, 1};
+
+constexpr bool says(const verdict& v, rule r, const char* words) { return v.broken == r && v.why == words; }
+
+// Rules are constant expressions, words included.
+static_assert(says(ty::nonlinear(x_owed, "gelu").no, rule::partial_sum_in_a_nonlinearity,
+                   "gelu of a partial sum: over tp it is P, and f(a + b) is not f(a) + f(b); sum it first with "
+                   "to<R>(x, axes::tp)"));
+static_assert(says(ty::place("ffn", 130, axes::tp, m).no, rule::split_does_not_divide,
+                   "ffn = 130 does not divide over tp = 4; the nearest tp that divides is 2"));
+
+}  // namespace
+
+TEST_CASE("contract") {
+  CHECK(ty::contract(x_invariant, up, over_hidden).no.why ==
+        "contract: over tp the left is I, the right split(ffn); I mixes only with I, or a gradient is not summed: "
+        "to<R>(left, axes::tp)");
+  CHECK(ty::contract(x_seq, up, over_hidden).no.why ==
+        "contract: over tp the left is split(seq), the right split(ffn); one axis cannot split two dims of the result: "
+        "gather one with to<R>(left, axes::tp)");
+  CHECK(
+      ty::contract(x_hidden, up, over_hidden).no.why ==
+      "contract: hidden is split over tp on the left, whole on the right; split the whole one too or gather the other "
+      "with to<R>(left, axes::tp)");
+  const verdict sizes = ty::contract(x, make_layout(make_dim(dims::hidden, 16, m), ffn), over_hidden).no;
+  CHECK(says(sizes, rule::dimension_sizes_differ,
+             "contract: a rank holds 32 of hidden on the left, 16 of hidden on the right"));
+  CHECK(sizes.left == 32);
+  CHECK(sizes.right == 16);
+  CHECK(ty::contract(x, up, ty::over{{dims::ffn}, 1}).no.why == "contract: the left operand has no ffn in its place");
+}
+
+TEST_CASE("sums, biases, norms") {
+  CHECK(ty::sum(x_owed, x).no.why ==
+        "sum: over tp the left is P, the right R; the right would be added once per rank: sum the left first, or "
+        "to<P>(right, axes::tp)");
+  CHECK(ty::bias(x_owed, gain).no.broken == rule::sum_of_unlike_states);
+  CHECK(ty::norm(x_hidden, make_layout(hidden_tp), dims::hidden).no.why ==
+        "norm needs hidden whole, a rank holds 8 of it (split over tp); gather it with to<R>(x, axes::tp)");
+  CHECK(ty::norm(x_invariant, gain, dims::hidden).no.broken == rule::invariant_mixed_with_another_state);
+}
+
+TEST_CASE("placement names the nearest extent that divides") {
+  const verdict v = ty::place("heads", 12, axes::tp, mesh{extent{axes::tp, 8}}).no;
+  CHECK(v.why == "heads = 12 does not divide over tp = 8; the nearest tp that divides is 6");
+  CHECK(v.left == 12);
+  CHECK(v.right == 8);
+  CHECK(v.repair == 6);
+  CHECK(ty::place("seq", 20, axes::dp | axes::tp, m).no.why ==
+        "seq = 20 (10 of it before tp) does not divide over tp = 4; the nearest tp that divides is 2");
+  CHECK(ty::place("seq", 12, axes::cp, mesh{extent{axes::cp, 4}}, order::zigzag).no.why ==
+        "seq = 12 does not divide over cp = 4 (zigzag: 2 pieces a rank); the nearest cp that divides is 3");
+  CHECK(ty::place("ffn", 128, axes::tp, m).dim == ffn);
+}
+
+TEST_CASE("transitions") {
+  CHECK(ty::transition(x_seq, make_layout(seq, make_dim(dims::batch, 8, m), hidden), m).no.why ==
+        "to: dp goes from split(batch) to R, tp from split(seq) to R; no one collective does that: write one `to` per "
+        "axis");
+  const mesh c{extent{axes::cp, 2}, extent{axes::tp, 2}};
+  CHECK(ty::transition(make_layout(make_dim(dims::seq, 64, c, c.all())),
+                       make_layout(make_dim(dims::seq, 64, c, axes::tp)), c)
+            .no.why ==
+        "to: seq is split over cp.tp, and only the last axes of that list can move, which does not leave tp; gather tp "
+        "too");
+}
+
+TEST_CASE("the loss and the optimizer") {
+  const verdict v = ty::seed(with_owed(make_layout(), axes::dp, m), m).no;
+  CHECK(v.why ==
+        "seed: over tp the loss is R, so each of 4 ranks would count it; make it I before the loss with to<I>(x, "
+        "axes::tp)");
+  CHECK(v.left == 4);
+  CHECK(ty::updatable(x_owed).no.why ==
+        "the optimizer was given a gradient that is P over tp: each rank holds a term of it; sum it first with "
+        "reduce_gradient over tp");
+  CHECK(ty::reduce_gradient(x, axes::tp).no.why ==
+        "all_reduce: over tp the operand is R, nothing is owed there and a sum would multiply it; leave it as it is");
+}
+
+TEST_CASE("a pending maximum goes nowhere but to its end") {
+  const layout most = ty::row_max(x_hidden).out;
+  CHECK(name_of(most) == "[seq 64, batch 4/dp] P(max, tp)");
+  const char* words = "exp: over tp a maximum is pending; finish it with to<I>(x, axes::tp)";
+  CHECK(ty::nonlinear(most, "exp").no.why == words);
+  for (const judged& j : {ty::linear(most), ty::sum(most, most), ty::product(most, most), ty::bias(most, most),
+                          ty::sum_over(most, ty::over{{dims::seq}, 1}), ty::updatable(most), ty::row_max(most),
+                          ty::concat(most, most, dims::seq), ty::slice(most, dims::seq, 0, 1)})
+    CHECK_FALSE(j.holds());
+}
+
+TEST_CASE("rules that only name dims") {
+  CHECK(ty::slice(make_layout(ffn), dims::ffn, 0, 8).no.why ==
+        "slice: ffn is split over tp, a rank's piece is not a piece of each part; declare the parts as fused(...)");
+  CHECK(ty::rotary(make_layout(seq, batch, make_dim(dims::heads, 8, m), make_dim(dims::head_dim, 7, m))).no.repair ==
+        8);
+  CHECK(ty::rotary(x).no.broken == rule::dimension_missing);
+  CHECK(ty::attention(x, x, x).no.broken == rule::dimension_missing);
+  CHECK(ty::contract(x, make_layout(hidden, make_dim(dims::seq, 4, m)), over_hidden).no.broken ==
+        rule::dimension_appears_twice);
+  CHECK(
+      ty::learned_positions(make_layout(seq, batch), make_layout(make_dim(dims::positions, 32, m), hidden), m).no.why ==
+      "learned_positions: 64 positions of seq, but only 32 rows of positions");
+  const layout swapped = make_layout(make_dim(dims::head_dim, 8, m), make_dim(dims::heads, 4, m));
+  CHECK(ty::merge_dims(swapped, dims::heads, dims::head_dim, dims::hidden, m).no.broken ==
+        rule::dimensions_not_adjacent);
+  CHECK(ty::transition(x, make_layout(batch, seq, hidden), m).no.broken == rule::dimension_missing);
+  CHECK(ty::transition(x, make_layout(seq, batch, make_dim(dims::hidden, 64, m)), m).no.broken ==
+        rule::dimension_sizes_differ);
+}
