@@ -16,7 +16,7 @@ namespace report {
 inline std::string grouped(long long n) {
   std::string s = std::to_string(n);
   for (int at = static_cast<int>(s.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3)
-    s.insert(static_cast<std::size_t>(at), ",");
+    s.insert(static_cast<std::size_t>(at), 1, ',');
   return s;
 }
 
@@ -51,9 +51,8 @@ class progress {
     const bool last = number == steps_;
     if (!terminal_ && number * 10 / steps_ == (number - 1) * 10 / steps_) return;
     const double left = seconds / static_cast<double>(number) * static_cast<double>(steps_ - number);
-    const std::string bar = terminal_ ? drawn(number) : "";
     const std::string when = last ? "took " + clock(seconds) : "ETA " + clock(left);
-    std::printf("%s  %sstep %4ld/%ld  loss %6.3f%s  %s tokens/s  %s%s", terminal_ ? "\r" : "", bar.c_str(), number,
+    std::printf("%s  %s%ld/%ld  loss %.3f%s  %s tokens/s  %s%s", terminal_ ? "\r" : "", drawn(number).c_str(), number,
                 steps_, loss, more.c_str(), grouped(std::llround(tokens / seconds)).c_str(), when.c_str(),
                 terminal_ ? "\033[K" : "\n");
     if (terminal_ && last) std::printf("\n");
@@ -62,7 +61,8 @@ class progress {
 
  private:
   std::string drawn(long number) const {
-    constexpr long width = 20;
+    if (!terminal_) return "step ";
+    constexpr long width = 10;
     const long done = width * number / steps_;
     return "[" + std::string(static_cast<std::size_t>(done), '#') +
            std::string(static_cast<std::size_t>(width - done), '.') + "] ";
@@ -79,11 +79,12 @@ inline void plot(const std::vector<double>& first, const std::vector<double>& se
   double top = -1e300, bottom = 1e300;
   for (const auto* curve : {&first, &second})
     for (const double x : *curve) top = std::max(top, finite(top, x)), bottom = std::min(bottom, finite(bottom, x));
-  if (!(top > bottom)) top = bottom + 1;
+  if (top < bottom) return;  // no finite value
+  if (top == bottom) top = bottom + 1;
   std::vector<std::string> rows(static_cast<std::size_t>(height), std::string(static_cast<std::size_t>(width), ' '));
   const auto draw = [&](const std::vector<double>& curve, char mark) {
     for (int column = 0; column < width; ++column) {
-      const double x = curve[n * static_cast<std::size_t>(column) / static_cast<std::size_t>(width)];
+      const double x = curve[(n - 1) * static_cast<std::size_t>(column) / static_cast<std::size_t>(width - 1)];
       if (!std::isfinite(x)) continue;
       const auto row = static_cast<std::size_t>(std::lround((top - x) / (top - bottom) * (height - 1)));
       char& cell = rows[row][static_cast<std::size_t>(column)];

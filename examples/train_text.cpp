@@ -119,7 +119,7 @@ learnt learn(const mp::text_data& text, const mp::train_settings& settings, Each
       each(out);
     });
     out.ranks[static_cast<std::size_t>(rank.number())] = figures_of(rank, settings.steps);
-    const double evaluation = trainer.evaluate(mp::micro_batches(Net::task, Net::how));
+    const double evaluation = trainer.evaluate(4);
     if (rank.number() == 0) out.evaluation = evaluation;
     then(rank, out);
   });
@@ -346,7 +346,7 @@ void run(const options& o) {
   std::printf("\n3. Eight ranks learn the same\n");
   const auto beside = [&](const learnt& run) {
     char more[64];
-    std::snprintf(more, sizeof more, " (one rank: %.3f)", single.loss[run.loss.size() - 1]);
+    std::snprintf(more, sizeof more, " (1 rank %.3f)", single.loss[run.loss.size() - 1]);
     so_far(run, more);
   };
   learn<net<eight>>(text, settings, beside, [&](auto& rank, const learnt& many) {

@@ -42,10 +42,12 @@ inline sizes attention_sizes(const record& r, widths w, bool backward) {
   const bool f64 = w.statistic == 8;
   if (backward)
     return {{q, k, k, q, q, lse},
-            {q, k, k, f64 ? kernels::attention_scratch_bytes<double>(r.n[3]) : kernels::attention_scratch_bytes<float>(r.n[3])}};
+            {q, k, k,
+             f64 ? kernels::attention_scratch_bytes<double>(r.n[3]) : kernels::attention_scratch_bytes<float>(r.n[3])}};
   return {{q, k, k},
-          {q, lse, f64 ? kernels::attention_forward_scratch_bytes<double>(r.n[3])
-                       : kernels::attention_forward_scratch_bytes<float>(r.n[3])}};
+          {q, lse,
+           f64 ? kernels::attention_forward_scratch_bytes<double>(r.n[3])
+               : kernels::attention_forward_scratch_bytes<float>(r.n[3])}};
 }
 
 // `out` is the element type of the first result.
@@ -71,7 +73,8 @@ inline sizes sizes_of(const record& r, widths w, std::int64_t out) {
   if (is(rotary_op::info)) return {{a * b * r.n[2] * e, a * r.n[2] * s}, {a * b * r.n[2] * e}};
   if (is(embedding_op::info)) return {{r.n[2] * b * e, a * 4}, {a * b * e}};
   if (is(embedding_op::grad_info)) return {{r.n[2] * b * e, a * b * e, a * 4}, {r.n[2] * b * s}};
-  if (is(positions_op::info)) return {{a * b * r.n[2] * e, -1}, {a * b * r.n[2] * e}};  // all rows of the table: not said
+  if (is(positions_op::info))
+    return {{a * b * r.n[2] * e, -1}, {a * b * r.n[2] * e}};  // all rows of the table: not said
   if (is(positions_op::grad_info)) return {{a * b * r.n[2] * e}, {r.n[4] * r.n[2] * s}};
   if (is(attention_op::info)) return attention_sizes(r, w, false);
   if (is(attention_op::grad_info)) return attention_sizes(r, w, true);

@@ -123,7 +123,8 @@ void check_bytes_at_rest(const plan& how, std::int64_t bytes_each) {
   CHECK(at == price(*p).persistent);
   run_ranks<Types>(*p, [&](auto& r) {
     std::memset(r.memory().at(0), arena::paint_byte, static_cast<std::size_t>(at));
-    r.set_parameters([](const auto&, const std::string&, std::int64_t i) { return 0.01 * static_cast<double>(i % 7 - 3); });
+    r.set_parameters(
+        [](const auto&, const std::string&, std::int64_t i) { return 0.01 * static_cast<double>(i % 7 - 3); });
     r.accumulate(0, 128, token, token);
     r.update(128, 1, {});
     const std::int64_t n = p->elements();

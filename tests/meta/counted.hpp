@@ -3,11 +3,11 @@
 #include <meshpar/meta/cost.hpp>
 #include <meshpar/trace/logged.hpp>
 
+#include "arguments.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
-
-#include "arguments.hpp"
 
 // What a step has cost, counted from the log of its calls. Of the program only the size of each value is used, and that
 // is compared with what the kernel makes of its arguments (arguments.hpp).
@@ -24,7 +24,9 @@ struct touched {
 
 inline const tracer& tracer_of(const program& p, const logged_call& c) { return p.traced_block(p.kind_of(c.block)); }
 
-inline std::int64_t bytes_of(const program& p, const logged_call& c, int id) { return tracer_of(p, c).values[id].bytes; }
+inline std::int64_t bytes_of(const program& p, const logged_call& c, int id) {
+  return tracer_of(p, c).values[id].bytes;
+}
 
 // What a call reads and writes, as offsets in the arena that starts at `base`.
 inline touched ranges_of(const program& p, const logged_call& c, const unsigned char* base) {
@@ -112,13 +114,12 @@ inline bool sizes_agree(const program& p, const logged_call& c) {
   if (c.what == nullptr) return true;
   const tracer& t = tracer_of(p, c);
   const record& r = *c.what;
-  const sizes s = sizes_of(r, {size_of(t.plan.compute), size_of(accumulator_of(t.plan.compute))},
-                           size_of(t.values[r.out[0]].type));
+  const sizes s =
+      sizes_of(r, {size_of(t.plan.compute), size_of(accumulator_of(t.plan.compute))}, size_of(t.values[r.out[0]].type));
   const auto agree = [&](const std::vector<std::int64_t>& expected, const value_list& ids) {
     if (static_cast<int>(expected.size()) != ids.size()) return false;
     for (int i = 0; i < ids.size(); ++i)
-      if (expected[static_cast<std::size_t>(i)] >= 0 &&
-          expected[static_cast<std::size_t>(i)] != t.values[ids[i]].bytes)
+      if (expected[static_cast<std::size_t>(i)] >= 0 && expected[static_cast<std::size_t>(i)] != t.values[ids[i]].bytes)
         return false;
     return true;
   };

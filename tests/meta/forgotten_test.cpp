@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every value that a block saves for its backward pass, taken away one at a time: what is predicted and what is counted
 // change alike.
+#include "observe.hpp"
+#include "plans.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdio>
-
-#include "observe.hpp"
-#include "plans.hpp"
 
 using namespace meshpar;
 using counted::observed;

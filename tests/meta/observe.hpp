@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/train/launch.hpp>
-#include <unistd.h>
 
 #include "counted.hpp"
+
+#include <unistd.h>
 
 // One step of one rank, as predicted and as counted.
 namespace counted {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What meta predicts of a step is what the arena, the communicator and the log of calls count, to the byte, on every
 // rank of every plan.
+#include "observe.hpp"
+#include "plans.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdio>
-
-#include "observe.hpp"
-#include "plans.hpp"
 
 using namespace meshpar;
 using counted::observed;

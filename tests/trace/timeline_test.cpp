@@ -138,7 +138,8 @@ TEST_CASE("the timeline is JSON with one track per rank and one slice per call")
   REQUIRE(reader.whole());
   CHECK(reader.seen["ph=X"] == static_cast<int>(4 * logs[0].calls().size()));
   CHECK(reader.seen["name=rank 3"] == 1);
-  for (int r = 0; r < 4; ++r) CHECK(reader.seen["tid=" + std::to_string(r)] == static_cast<int>(logs[0].calls().size()) + 1);
+  for (int r = 0; r < 4; ++r)
+    CHECK(reader.seen["tid=" + std::to_string(r)] == static_cast<int>(logs[0].calls().size()) + 1);
   // Each layer's MLP has three products forward and six backward; two micro-batches, four ranks.
   CHECK(reader.seen["name=layer 1 mlp: contract"] == 9 * 2 * 4);
   CHECK(reader.seen["along=tp"] > 0);

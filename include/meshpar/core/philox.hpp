@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/core/host_device.hpp>
+
 #include <cstdint>
 
 namespace meshpar::inline v0 {
@@ -16,14 +18,14 @@ struct philox_key {
   constexpr bool operator==(const philox_key&) const = default;
 };
 
-constexpr philox_counter philox_round(philox_counter c, philox_key k) {
+MESHPAR_HD constexpr philox_counter philox_round(philox_counter c, philox_key k) {
   const std::uint64_t even = std::uint64_t{0xD2511F53u} * c.word[0], odd = std::uint64_t{0xCD9E8D57u} * c.word[2];
   return {{static_cast<std::uint32_t>(odd >> 32) ^ c.word[1] ^ k.word[0], static_cast<std::uint32_t>(odd),
            static_cast<std::uint32_t>(even >> 32) ^ c.word[3] ^ k.word[1], static_cast<std::uint32_t>(even)}};
 }
 
 // Four independent uniform words.
-constexpr philox_counter philox(philox_counter c, philox_key k) {
+MESHPAR_HD constexpr philox_counter philox(philox_counter c, philox_key k) {
   for (int round = 0; round < 10; ++round) {
     c = philox_round(c, k);
     k = {{k.word[0] + 0x9E3779B9u, k.word[1] + 0xBB67AE85u}};

@@ -13,7 +13,7 @@ namespace meshpar::inline v0::kernels {
 template <block B, class A>
 MESHPAR_HD void softmax_step(const B& b, A* s, long keys, A* top, A* sum, A* shrink) {
   constexpr int n = B::lanes;
-  constexpr A nothing = -std::numeric_limits<A>::infinity();
+  constexpr A nothing = -infinity<A>;
   for (long i = long{n} * b.thread(); i < attention_tile; i += long{n} * b.threads()) {
     A high[n], total[n];
     for (int l = 0; l < n; ++l) high[l] = top[i + l];
@@ -63,7 +63,7 @@ MESHPAR_HD void attention(const B& b, index_range tiles, T* o, accumulator_t<T>*
                  A(a.scale));
     clear(b, out, side * wide);
     clear(b, sum, side);
-    for_each(b, {0, side}, [=](long i) { top[i] = -std::numeric_limits<A>::infinity(); });
+    for_each(b, {0, side}, [=](long i) { top[i] = -infinity<A>; });
     for (long t = 0; t < attention_tiles(a.keys); ++t) {
       const attention_span ks = tile_span(t, a.keys, a.key_start);
       const tile_cover cover = cover_of(a.mask, qs, ks);
@@ -79,7 +79,7 @@ MESHPAR_HD void attention(const B& b, index_range tiles, T* o, accumulator_t<T>*
       b.sync();
       if (cover == tile_cover::some)
         for_each_score(b, s, ks.count, [=](long j, long i, A& at) {
-          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -std::numeric_limits<A>::infinity();
+          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -infinity<A>;
         });
       b.sync();
       softmax_step(b, s, ks.count, top, sum, shrink);

@@ -18,7 +18,7 @@ MESHPAR_HD void load_query_stats(const B& b, A* top, A* delta, const A* lse, con
                                  long count, long head_dim) {
   for_each(b, {0, count}, [=](long i) {
     const T *g = go + i * stride, *y = o + i * stride;
-    top[i] = lse[i] == -std::numeric_limits<A>::infinity() ? A{} : lse[i];
+    top[i] = lse[i] == -infinity<A> ? A{} : lse[i];
     delta[i] = fold_lanes<A>(
         one_thread{}, head_dim, A{}, [=](long c) { return A(g[c]) * A(y[c]); }, [](A x, A z) { return x + z; });
   });
@@ -65,7 +65,7 @@ MESHPAR_HD void attention_query_grad(const B& b, index_range tiles, T* gq, const
       b.sync();
       if (cover == tile_cover::some) {
         for_each_score(b, s, ks.count, [=](long j, long i, A& at) {
-          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -std::numeric_limits<A>::infinity();
+          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -infinity<A>;
         });
         b.sync();
       }
@@ -79,8 +79,7 @@ MESHPAR_HD void attention_query_grad(const B& b, index_range tiles, T* gq, const
           return a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
                                               ks.position + j);
         });
-      else
-        score_grad([](long, long) { return A{1}; });
+      else score_grad([](long, long) { return A{1}; });
       b.sync();
       b.multiply(out, wide, s, 1, side, kr, wide, qs.count, wide, ks.count);
     }
@@ -135,7 +134,7 @@ MESHPAR_HD void attention_key_value_grad(const B& b, index_range tiles, T* gk, T
       b.sync();
       if (cover == tile_cover::some) {
         for_each_score(b, s, qs.count, [=](long i, long j, A& at) {
-          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -std::numeric_limits<A>::infinity();
+          at = a.mask.allowed(qs.position + i, ks.position + j) ? at : -infinity<A>;
         });
         b.sync();
       }
@@ -152,8 +151,7 @@ MESHPAR_HD void attention_key_value_grad(const B& b, index_range tiles, T* gk, T
           return a.dropout.template factor<A>(a.sample_start + sample, qs.position + i, a.head_start + head,
                                               ks.position + j);
         });
-      else
-        score_grad([](long, long) { return A{1}; });
+      else score_grad([](long, long) { return A{1}; });
       b.sync();
       b.multiply(v_out, wide, s, 1, side, gor, wide, ks.count, wide, qs.count);
       b.multiply(k_out, wide, gs, 1, side, qr, wide, ks.count, wide, qs.count);

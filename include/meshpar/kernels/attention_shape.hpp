@@ -3,8 +3,6 @@
 #include <meshpar/kernels/block.hpp>
 #include <meshpar/kernels/dropout.hpp>
 
-#include <limits>
-
 namespace meshpar::inline v0::kernels {
 
 // Element (position, batch, head, i) stands at the sum of index times stride, plus i.
@@ -23,11 +21,9 @@ struct attention_mask {
   bool causal = true;
   long window = 0;  // 0: no limit
 
-  MESHPAR_HD constexpr long key_begin(long query) const {
-    return window > 0 ? query - window + 1 : std::numeric_limits<long>::min();
-  }
+  MESHPAR_HD constexpr long key_begin(long query) const { return window > 0 ? query - window + 1 : least_long; }
   MESHPAR_HD constexpr long key_end(long query) const {
-    return causal ? query + 1 : window > 0 ? query + window : std::numeric_limits<long>::max();
+    return causal ? query + 1 : window > 0 ? query + window : most_long;
   }
   MESHPAR_HD constexpr bool allowed(long query, long key) const {
     return key_begin(query) <= key && key < key_end(query);

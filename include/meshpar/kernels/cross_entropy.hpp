@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace meshpar::inline v0::kernels {
 
@@ -21,7 +20,7 @@ MESHPAR_HD void row_max(const B& b, index_range rows, accumulator_t<T>* m, const
   using A = accumulator_t<T>;
   for (long r = rows.begin; r < rows.end; ++r) {
     const T* row = logits + r * width;
-    const A top = max_over<A>(b, valid, -std::numeric_limits<A>::infinity(), [=](long i) { return A(row[i]); });
+    const A top = max_over<A>(b, valid, -infinity<A>, [=](long i) { return A(row[i]); });
     if (b.thread() == 0) m[r] = top;
   }
 }

@@ -16,10 +16,8 @@ MESHPAR_HD void embedding(const B& b, index_range tokens, T* y, const T* table, 
     const bool here = vocab_begin <= id && id < vocab_end;
     const T* row = table + (here ? id - vocab_begin : 0) * width;
     T* yr = y + t * width;
-    if (here)
-      for_each(b, {0, width}, [=](long i) { yr[i] = row[i]; });
-    else
-      for_each(b, {0, width}, [=](long i) { yr[i] = T{}; });
+    if (here) for_each(b, {0, width}, [=](long i) { yr[i] = row[i]; });
+    else for_each(b, {0, width}, [=](long i) { yr[i] = T{}; });
   }
 }
 

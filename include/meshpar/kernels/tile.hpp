@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/core/host_device.hpp>
+
+#include <limits>
 #include <utility>
 
-// Code for both sides of a CUDA program.
-#if defined(__CUDACC__)
-#define MESHPAR_HD __host__ __device__
-#else
-#define MESHPAR_HD
-#endif
-
 namespace meshpar::inline v0::kernels {
+
+// Limits as constants, which device code may read where it may not call.
+template <class A>
+inline constexpr A infinity = std::numeric_limits<A>::infinity();
+inline constexpr long least_long = std::numeric_limits<long>::min(), most_long = std::numeric_limits<long>::max();
 
 // Bytes of a host vector register.
 #if defined(__AVX512F__)
@@ -54,8 +55,8 @@ inline void register_tile(A* c, long c_stride, const A* a, long a_row, long a_co
 
 // All rows of a panel of `Vectors` vectors: Rows at a time, then one by one.
 template <int Rows, int Vectors, class A>
-inline void panel_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride,
-                          long m, long k) {
+inline void panel_product(A* c, long c_stride, const A* a, long a_row, long a_column, const A* b, long b_stride, long m,
+                          long k) {
   const long whole = m / Rows, rest = m % Rows;
   for (long i = 0; i < whole; ++i, c += Rows * c_stride, a += Rows * a_row)
     register_tile<Rows, Vectors>(c, c_stride, a, a_row, a_column, b, b_stride, k);
@@ -74,8 +75,7 @@ inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_col
     panel_product<4, 4>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
   for (; j + 2 * width <= n; j += 2 * width)
     panel_product<8, 2>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
-  for (; j + width <= n; j += width)
-    panel_product<8, 1>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
+  for (; j + width <= n; j += width) panel_product<8, 1>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
   for (long i = 0; i < m && j < n; ++i)
     for (long p = 0; p < k; ++p)
       for (long t = j; t < n; ++t) c[i * c_stride + t] += a[i * a_row + p * a_column] * b[p * b_stride + t];

@@ -22,8 +22,7 @@ constexpr verdict memory_fits(std::int64_t height, const cluster& c) {
   const long need = height / 1'000'000, have = usable_bytes(c) / 1'000'000;
   text t;
   t << "a rank needs " << need << " MB, but a device has " << have
-    << " MB beside its reserve; split more over tp or take "
-    << "smaller micro-batches";
+    << " MB beside its reserve; split more over tp or take smaller micro-batches";
   return {.broken = rule::memory_fits, .left = need, .right = have, .why = t};
 }
 
@@ -31,8 +30,13 @@ template <class Net, const cluster& Cluster>
 struct memory_check {
   static constexpr verdict result = memory_fits(cost_of<Net>.height, Cluster);
 };
+// The refusal stands in a class of its own, so that what asks for it does not fail as well.
+template <class Net, const cluster& Cluster>
+struct memory_checked {
+  static_assert(require<memory_check<Net, Cluster>>::ok);
+};
 // `static_assert(fits<net, h200>)`: running out of memory is a compile error that says by how much.
 template <class Net, const cluster& Cluster>
-inline constexpr bool fits = require<memory_check<Net, Cluster>>::ok;
+inline constexpr bool fits = sizeof(memory_checked<Net, Cluster>) > 0;
 
 }  // namespace meshpar::inline v0

@@ -10,8 +10,8 @@
 
 namespace meshpar::inline v0 {
 
-// One call of a rank: a kernel, a collective of the program, or a collective of the end of a step (then `what` is null).
-// Received bytes are the communicator's own count, taken before and after the call.
+// One call of a rank: a kernel, a collective of the program, or a collective of the end of a step (then `what` is
+// null). Received bytes are the communicator's own count, taken before and after the call.
 struct logged_call {
   const record* what = nullptr;
   int block = 0;
@@ -19,7 +19,7 @@ struct logged_call {
   void* out[8]{};
   call sent{};  // of a collective: its arguments; kind none otherwise
   group ranks{};
-  long received = 0;  // bytes that reached this rank from others
+  long received = 0;                // bytes that reached this rank from others
   std::int64_t start = 0, end = 0;  // nanoseconds since the log was made
 
   const char* name() const { return what != nullptr ? what->op->name : name_of(sent.kind); }

@@ -40,8 +40,8 @@ class timeline {
   timeline(const timeline&) = delete;
 
   void add(const call_log& log) {
-    event() << "\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":" << log.rank()
-            << ",\"args\":{\"name\":\"rank " << log.rank() << "\"}}";
+    event() << "\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":" << log.rank() << ",\"args\":{\"name\":\"rank "
+            << log.rank() << "\"}}";
     for (const logged_call& c : log.calls()) slice(log.rank(), c);
   }
 
