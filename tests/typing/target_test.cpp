@@ -68,6 +68,7 @@ TEST_CASE("bytes of a ring") {
   CHECK(total == 2 * 3 * 80);
   CHECK(sent(all_reduce, 80, tp, 8) == most);
   CHECK(most == 8 * (20 - 2 - 2));
+  CHECK(sent(all_reduce, 88, tp, 8) == 8 * (22 - 3 - 2));  // chunks of 3, 3, 3, 2: no rank spares the 2 twice
   CHECK(sent(all_reduce, 8, tp, 8) == 16);
 }
 
