@@ -61,7 +61,7 @@ constexpr std::int64_t attention_saves = normed + 4 * (32 * 16 * 4) + 64 * 4;
 constexpr std::int64_t mlp_saves = normed + 3 * (32 * 32 * 4);
 constexpr std::int64_t head_saves = normed + 32 * 32 * 4 + 32 * 4 + 96 * 4;
 constexpr std::int64_t below = 2 * (attention_saves + mlp_saves) + head_saves;
-constexpr std::int64_t scratch = 4 * (2 * 64 * 8 + 4 * 64 * 16 + 2 * 64 * 64 + 2 * 64);  // of attention's gradients
+constexpr std::int64_t scratch = kernels::attention_scratch_bytes<float>(8);  // exact: predicted_test counts it
 static_assert(cost.height > cost.persistent + angles + 7 * piece + tokens + scalars + below + scratch);
 static_assert(cost.peak_live < cost.height && cost.top <= cost.height && cost.height - cost.top < alignment);
 
