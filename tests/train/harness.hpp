@@ -174,7 +174,8 @@ outcome train(const program& p, int steps) {
     double sum = 0;
     for (int i = 0; i < micro_batches(p.task, p.how); ++i)
       sum += r.evaluate(
-          i, [&](long s, long q) { return data.id(steps, s, q); }, [&](long s, long q) { return data.label(steps, s, q); });
+          i, [&](long s, long q) { return data.id(steps, s, q); },
+          [&](long s, long q) { return data.label(steps, s, q); });
     const double all = r.sum_over_tokens(sum);
     if (r.number() == 0) result.evaluation = all / static_cast<double>(data.labels(steps, p.task.global_batch));
   });
