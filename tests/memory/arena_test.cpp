@@ -2,7 +2,6 @@
 #include <meshpar/memory/arena.hpp>
 
 #include <doctest/doctest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,7 +55,8 @@ TEST_CASE("a new arena is zero, and paint shows the highest byte written") {
 }
 
 TEST_CASE("a size that is a multiple of the alignment is aligned: the start is a cache line") {
-  for (const long bytes : {64L, 4096L, 64L * 1001}) CHECK(reinterpret_cast<std::uintptr_t>(arena(bytes).at(0)) % 64 == 0);
+  for (const long bytes : {64L, 4096L, 64L * 1001})
+    CHECK(reinterpret_cast<std::uintptr_t>(arena(bytes).at(0)) % 64 == 0);
 }
 
 TEST_CASE("an arena moves with its memory") {

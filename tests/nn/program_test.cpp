@@ -107,8 +107,8 @@ constexpr placement bucket_of(const program& p, std::string_view scope, std::str
 }
 constexpr axis_set dp = axes::dp, kv_rep = axes::kv_rep, major = axes::tp;
 
-// Weights that tp splits are summed over dp only; KV weights also over their copies; what every rank of tp computes alike
-// (I) is not summed over it, and what it computes of its own tokens (R, under sequence parallelism) is.
+// Weights that tp splits are summed over dp only; KV weights also over their copies; what every rank of tp computes
+// alike (I) is not summed over it, and what it computes of its own tokens (R, under sequence parallelism) is.
 static_assert(bucket_of(eight, "mlp", "up") == placement{dp, tp});
 static_assert(bucket_of(eight, "attention", "key") == placement{dp | kv_rep, major});
 static_assert(bucket_of(eight, "attention", "query") == placement{dp, tp});
@@ -116,7 +116,8 @@ static_assert(bucket_of(eight, "mlp.norm", "gain") == placement{dp, {}});
 static_assert(bucket_of(eight_sp, "mlp.norm", "gain") == placement{dp | tp, {}});
 static_assert(bucket_of(eight_sp, "mlp", "down") == placement{dp, tp});
 static_assert(bucket_of(eight_sp, "attention", "value") == placement{dp | kv_rep, major});
-static_assert(bucket_of(eight, "", "embedding") == placement{dp, tp} && bucket_of(eight, "", "head") == placement{dp, tp});
+static_assert(bucket_of(eight, "", "embedding") == placement{dp, tp} &&
+              bucket_of(eight, "", "head") == placement{dp, tp});
 static_assert(bucket_of(tensor2, "attention", "output_bias") == placement{{}, {}});
 
 // Tied embeddings are one parameter, in the place of the first block's.
@@ -154,11 +155,12 @@ TEST_CASE("the limits of a trace are far enough") {
       widen(buckets, traced.buckets.size());
       widen(sent, price(traced).whole.sent.size());
     }
-  std::printf("most of a block: %d values of %d, %d records of %d, %d parameters of %d; of a model: %d parameters of %d, "
-              "%d buckets of %d, %d kinds of traffic of %d\n",
-              values, tracer::value_limit, records, tracer::record_limit, parameters,
-              tracer::parameter_limit, entries, decltype(program::parameters)::capacity, buckets,
-              decltype(program::buckets)::capacity, sent, decltype(part_cost::sent)::capacity);
+  std::printf(
+      "most of a block: %d values of %d, %d records of %d, %d parameters of %d; of a model: %d parameters of %d, "
+      "%d buckets of %d, %d kinds of traffic of %d\n",
+      values, tracer::value_limit, records, tracer::record_limit, parameters, tracer::parameter_limit, entries,
+      decltype(program::parameters)::capacity, buckets, decltype(program::buckets)::capacity, sent,
+      decltype(part_cost::sent)::capacity);
   CHECK(values * 3 <= tracer::value_limit * 2);
   CHECK(records * 3 <= tracer::record_limit * 2);
   CHECK(parameters * 3 <= tracer::parameter_limit * 2);

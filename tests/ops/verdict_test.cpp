@@ -49,7 +49,18 @@ constexpr layout split_at(layout l, int i, axis_set s) {
   l.dims[i] = make_dim(l.dims[i].name, l.dims[i].local, ranks, s);
   return l;
 }
-enum variant { whole, owed, invariant, last_split, first_split, third_split, short_of_a_dim, other_size, maximum, over_dp };
+enum variant {
+  whole,
+  owed,
+  invariant,
+  last_split,
+  first_split,
+  third_split,
+  short_of_a_dim,
+  other_size,
+  maximum,
+  over_dp
+};
 
 constexpr layout make(layout l, variant v) {
   const int last = l.dims.size() - 1;
@@ -77,10 +88,8 @@ void check_same(const tracer& t, const verdict& typed, const layout& traced_resu
   CHECK(t.refusal.broken == typed.broken);
   CHECK((t.refusal.left == typed.left && t.refusal.right == typed.right && t.refusal.repair == typed.repair));
   CHECK(std::string(t.refusal.why.c_str()) == typed.why.c_str());
-  if (t.refused())
-    CHECK(t.refusal.line > 0);
-  else
-    CHECK(traced_result == typed_result);
+  if (t.refused()) CHECK(t.refusal.line > 0);
+  else CHECK(traced_result == typed_result);
 }
 
 // One row of the table: operation Op on layouts L, called by `call`. A refused operation is not called in types: it
@@ -92,8 +101,7 @@ void compare(auto call) {
   const traced out = call(traced{t.get(), t->make(L, dtype::f32)}...);
   if constexpr (typed::result.holds())
     check_same(*t, typed::result, out.shape(), decltype(call(tensor<L, plan>{}...))::shape());
-  else
-    check_same(*t, typed::result, {}, {});
+  else check_same(*t, typed::result, {}, {});
 }
 
 template <variant... V>
@@ -161,12 +169,15 @@ TEST_CASE("binary operations") {
   binary<sum_op, stream, stream>(some{}, some{}, [](auto x, auto y) { return sum(x, y); });
   binary<swiglu_op, wide, wide>(some{}, few{}, [](auto x, auto y) { return swiglu(x, y); });
   binary<bias_op, stream, gain>(most{}, few{}, [](auto x, auto y) { return bias(x, y); });
-  binary<rms_norm_op<dims::hidden>, stream, gain>(most{}, few{}, [](auto x, auto g) { return rms_norm(dims::hidden, x, g, 1e-5); });
+  binary<rms_norm_op<dims::hidden>, stream, gain>(most{}, few{},
+                                                  [](auto x, auto g) { return rms_norm(dims::hidden, x, g, 1e-5); });
 }
 
 TEST_CASE("contractions") {
-  binary<contract_over<dims::hidden>, stream, up>(most{}, few{}, [](auto x, auto w) { return contract(dims::hidden, x, w); });
-  binary<contract_over<dims::hidden>, stream, table>(few{}, few{}, [](auto x, auto w) { return contract(dims::hidden, x, w); });
+  binary<contract_over<dims::hidden>, stream, up>(most{}, few{},
+                                                  [](auto x, auto w) { return contract(dims::hidden, x, w); });
+  binary<contract_over<dims::hidden>, stream, table>(few{}, few{},
+                                                     [](auto x, auto w) { return contract(dims::hidden, x, w); });
   binary<contract_over<dims::ffn>, wide, down>(some{}, few{}, [](auto x, auto w) { return contract(dims::ffn, x, w); });
   binary<contract_over<dims::heads, dims::head_dim>, q, by_head>(
       most{}, variants<whole, owed, invariant, first_split, last_split>{},
@@ -181,7 +192,8 @@ TEST_CASE("lookups and the loss") {
 
 TEST_CASE("operations on three operands") {
   ternary<layer_norm_op<dims::hidden>, stream, gain, gain>(
-      few{}, variants<whole, owed, invariant>{}, variants<whole, invariant>{}, [](auto x, auto g, auto b) { return layer_norm(dims::hidden, x, g, b, 1e-5); });
+      few{}, variants<whole, owed, invariant>{}, variants<whole, invariant>{},
+      [](auto x, auto g, auto b) { return layer_norm(dims::hidden, x, g, b, 1e-5); });
   using heads = variants<whole, invariant, third_split>;
   ternary<attention_op, q, k, k>(heads{}, variants<whole, owed, third_split>{}, variants<whole, owed, third_split>{},
                                  [](auto a, auto b, auto c) { return attention(a, b, c, 0.1, 1); });

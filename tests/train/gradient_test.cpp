@@ -40,11 +40,14 @@ void check_gradients(const model& m, const job& j) {
     for (const double g : gradient) most = std::max(most, std::abs(g));
     // Of each parameter its largest gradient, and one element picked by its name.
     std::map<std::string, std::pair<std::int64_t, std::int64_t>> extent;
-    for_each_parameter(p, 0, [&](const parameter_entry&, std::int64_t flat, const std::string& n, std::int64_t i, std::int64_t count) {
-      auto& [top, picked] = extent.try_emplace(n, flat, flat).first->second;
-      if (std::abs(gradient[static_cast<std::size_t>(flat)]) > std::abs(gradient[static_cast<std::size_t>(top)])) top = flat;
-      if (i == static_cast<std::int64_t>(kernels::name_hash(n.c_str()) % static_cast<std::uint64_t>(count))) picked = flat;
-    });
+    for_each_parameter(
+        p, 0, [&](const parameter_entry&, std::int64_t flat, const std::string& n, std::int64_t i, std::int64_t count) {
+          auto& [top, picked] = extent.try_emplace(n, flat, flat).first->second;
+          if (std::abs(gradient[static_cast<std::size_t>(flat)]) > std::abs(gradient[static_cast<std::size_t>(top)]))
+            top = flat;
+          if (i == static_cast<std::int64_t>(kernels::name_hash(n.c_str()) % static_cast<std::uint64_t>(count)))
+            picked = flat;
+        });
     for (const auto& [name, e] : extent)
       for (const std::int64_t flat : {e.first, e.second}) {
         double& w = r.parameters()[flat];

@@ -75,7 +75,7 @@ struct touched {
   bool operator==(const touched&) const = default;
 };
 
-struct outcome {
+struct trained {
   std::vector<double> losses{}, norms{};  // per step
   double evaluation = 0;                  // the loss without dropout on another batch, after the last step
   tensors gradients{};                    // of the first step, summed over ranks, before clipping
@@ -142,8 +142,8 @@ inline std::int64_t highest_written(const arena& memory, const region& r) {
 
 // Trains `steps` steps of a legal plan on its ranks. Throws what a rank throws.
 template <class Types>
-outcome train(const program& p, int steps) {
-  outcome result;
+trained train(const program& p, int steps) {
+  trained result;
   gatherer gradients, weights;
   std::mutex one_at_a_time;
   const token_data data{p.what.vocab, p.what.seq};
@@ -174,7 +174,8 @@ outcome train(const program& p, int steps) {
     double sum = 0;
     for (int i = 0; i < micro_batches(p.task, p.how); ++i)
       sum += r.evaluate(
-          i, [&](long s, long q) { return data.id(steps, s, q); }, [&](long s, long q) { return data.label(steps, s, q); });
+          i, [&](long s, long q) { return data.id(steps, s, q); },
+          [&](long s, long q) { return data.label(steps, s, q); });
     const double all = r.sum_over_tokens(sum);
     if (r.number() == 0) result.evaluation = all / static_cast<double>(data.labels(steps, p.task.global_batch));
   });
@@ -187,7 +188,7 @@ outcome train(const program& p, int steps) {
 using f64_types = element_types<double, double, double, double>;
 
 template <class Types = f64_types>
-outcome train(const model& m, const job& j, const plan& how, int steps) {
+trained train(const model& m, const job& j, const plan& how, int steps) {
   const program p(m, j, how, stack<>(m, j));
   if (p.refused()) return {.fault = p.refusal().why.c_str()};
   return train<Types>(p, steps);

@@ -31,8 +31,8 @@ TEST_CASE("every plan of a pairwise covering gives the result of one rank") {
     REQUIRE(check_all(m, j, p).empty());
     job one_at_a_time = j;
     one_at_a_time.micro_batch = 1;
-    const outcome one = train(m, one_at_a_time, {.precision = all_f64}, steps);
-    const outcome many = train(m, j, p, steps);
+    const trained one = train(m, one_at_a_time, {.precision = all_f64}, steps);
+    const trained many = train(m, j, p, steps);
     REQUIRE(one.fault == "");
     CHECK(many.fault == "");
     CHECK(many.traffic == "");
@@ -63,7 +63,7 @@ TEST_CASE("every plan of a pairwise covering gives the result of one rank") {
 
 TEST_CASE("the same run twice gives the same bits") {
   const row& r = pure[1];
-  const outcome a = train(model_of(r), job_of(r), plan_of(r), 3), b = train(model_of(r), job_of(r), plan_of(r), 3);
+  const trained a = train(model_of(r), job_of(r), plan_of(r), 3), b = train(model_of(r), job_of(r), plan_of(r), 3);
   CHECK(a.losses == b.losses);
   CHECK(a.norms == b.norms);
   CHECK(a.gradients == b.gradients);
@@ -75,10 +75,10 @@ TEST_CASE("the size of a micro-batch changes memory and not the result") {
     job j{.global_batch = 8, .micro_batch = 1, .seed = 3, .label_smoothing = 0.1};
     plan p = plan_of(r);
     p.dp = 1;
-    const outcome one = train(model_of(r), j, p, 2);
+    const trained one = train(model_of(r), j, p, 2);
     for (const int micro_batch : {2, 4, 8}) {
       j.micro_batch = micro_batch;
-      const outcome other = train(model_of(r), j, p, 2);
+      const trained other = train(model_of(r), j, p, 2);
       CHECK(worst_relative(one.losses, other.losses) <= 1e-12);
       CHECK(compare(one.gradients, other.gradients).value <= 1e-10);
       CHECK(compare(one.weights, other.weights).value <= 1e-9);
@@ -90,9 +90,9 @@ TEST_CASE("the size of a micro-batch changes memory and not the result") {
 TEST_CASE("another seed gives other weights, other data other gradients") {
   const row& r = pure[0];
   job j = job_of(r);
-  const outcome a = train(model_of(r), j, plan_of(r), 1);
+  const trained a = train(model_of(r), j, plan_of(r), 1);
   j.seed = 6;
-  const outcome b = train(model_of(r), j, plan_of(r), 1);
+  const trained b = train(model_of(r), j, plan_of(r), 1);
   CHECK(compare(a.gradients, b.gradients).value > 0.1);
   CHECK(compare(a.weights, b.weights).value > 0.1);
 }

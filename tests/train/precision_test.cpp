@@ -16,8 +16,8 @@ constexpr int steps = 5;
 template <class Types>
 void smoke(const char* name, const precisions& p, double bound, double gradient_bound) {
   for (const row& r : pure) {
-    const outcome one = train<Types>(model_of(r), job_of(r), {.precision = p}, steps);
-    const outcome many = train<Types>(model_of(r), job_of(r), plan_of(r, p), steps);
+    const trained one = train<Types>(model_of(r), job_of(r), {.precision = p}, steps);
+    const trained many = train<Types>(model_of(r), job_of(r), plan_of(r, p), steps);
     CHECK(one.fault == "");
     CHECK(many.fault == "");
     const double loss = worst_relative(one.losses, many.losses);

@@ -44,7 +44,7 @@ int main() {
     const program p(m, j, plan_of(r), stack<>(m, j));
     if (p.refused()) return std::printf("refused %s\n", p.refusal().why.c_str()), 1;
     print_reads(p, known);
-    const outcome o = train<f64_types>(p, 1);
+    const trained o = train<f64_types>(p, 1);
     std::printf("plan predicted %lld counted %lld gradients %.9e\n", static_cast<long long>(p.memory.saved.bytes),
                 static_cast<long long>(aligned(o.memory[0].saved)), projection(o.gradients));
   }

@@ -55,7 +55,8 @@ constexpr void attention_op::input_grad(tracer& t, const record& r) {
   const int q = r.in[0], k = r.in[1], v = r.in[2];
   const auto make_dual = [&t](int id) { return t.make(dual(t.shape(id), t.plan.ranks), t.values[id].type); };
   const int dq = make_dual(q), dk = make_dual(k), dv = make_dual(v);
-  const int scratch = t.make_raw(scratch_bytes(r.n[3], accumulator_of(t.plan.compute), phase::input_grad), dtype::bytes);
+  const int scratch =
+      t.make_raw(scratch_bytes(r.n[3], accumulator_of(t.plan.compute), phase::input_grad), dtype::bytes);
   record g = r;
   g.op = &grad_info;
   g.in = values_of(t.need(q), t.need(k), t.need(v), t.grad_of(r.out[0]), r.out[0], r.out[1]);
