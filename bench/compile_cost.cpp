@@ -78,7 +78,7 @@ cost compile(const std::string& compiler, const std::string& name, int times) {
     if (!c.good) return c;
     if (c.seconds < best.seconds) best = c;
   }
-  struct stat made {};
+  struct stat made{};
   if (stat(object.c_str(), &made) == 0) best.object_bytes = made.st_size;
   if (is_clang(compiler)) {
     std::vector<std::string> words = command(compiler, file, object);
@@ -140,10 +140,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (const std::string& c : compilers)
-    if (run({c, "--version"}).good)
-      measure(c);
-    else if (is_nvcc(c) && run({"/usr/local/cuda/bin/nvcc", "--version"}).good)
-      measure("/usr/local/cuda/bin/nvcc");
-    else
-      std::printf("%s is missing\n", c.c_str());
+    if (run({c, "--version"}).good) measure(c);
+    else if (is_nvcc(c) && run({"/usr/local/cuda/bin/nvcc", "--version"}).good) measure("/usr/local/cuda/bin/nvcc");
+    else std::printf("%s is missing\n", c.c_str());
 }

@@ -148,10 +148,8 @@ int main(int argc, char** argv) {
   const openblas peer;
   onednn_gemm::set_threads(threads);
   std::printf("matrix products, GFLOP/s, %d threads (plain: 1), median of %d rounds\n", threads, rounds);
-  if (peer.found())
-    std::printf("peer: OpenBLAS, core %s\n", peer.core());
-  else
-    std::printf("peer missing: OpenBLAS (Debian: libopenblas0-pthread)\n");
+  if (peer.found()) std::printf("peer: OpenBLAS, core %s\n", peer.core());
+  else std::printf("peer missing: OpenBLAS (Debian: libopenblas0-pthread)\n");
   std::vector<rates> table(std::size(products));
   for (int i = 0; i < rounds; ++i)
     for (std::size_t k = 0; k < table.size(); ++k) measure(products[k], peer, table[k]);

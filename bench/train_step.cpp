@@ -33,7 +33,7 @@ namespace {
 
 struct options {
   std::string model = "small";
-  int rounds = 3, steps = 8;  // the first two steps of each turn are not timed
+  int rounds = 3, steps = 7;  // the first two steps of each turn are not timed
   bool busy = false, profile = false;
 };
 
