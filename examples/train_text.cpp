@@ -364,6 +364,7 @@ void run(const options& o) {
 }
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // lines come as they are made, also through a pipe
   try {
     if (const std::optional<options> o = read_options(argc, argv)) run(*o);
   } catch (const std::exception& e) {

@@ -76,9 +76,10 @@ inline void tile_product(A* c, long c_stride, const A* a, long a_row, long a_col
   for (; j + 2 * width <= n; j += 2 * width)
     panel_product<8, 2>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
   for (; j + width <= n; j += width) panel_product<8, 1>(c + j, c_stride, a, a_row, a_column, b + j, b_stride, m, k);
-  for (long i = 0; i < m && j < n; ++i)
+  const long tail = (n - j) % width;  // n - j, but g++ 12 at -O3 does not see that it is below width, and warns
+  for (long i = 0; i < m && tail > 0; ++i)
     for (long p = 0; p < k; ++p)
-      for (long t = j; t < n; ++t) c[i * c_stride + t] += a[i * a_row + p * a_column] * b[p * b_stride + t];
+      for (long t = 0; t < tail; ++t) c[i * c_stride + j + t] += a[i * a_row + p * a_column] * b[p * b_stride + j + t];
 }
 
 // The same for a block of many threads, which share out the elements of C.
