@@ -3,8 +3,9 @@
 // (dp2, tp2 with sequence parallelism), f32 and bf16 with f32 master weights. Every configuration takes its turn in
 // every round; medians and their ratios are printed beside the targets.
 //
-//   train_step [--model small|124M] [--rounds N] [--steps N] [--profile]
+//   train_step [--model small|124M] [--rounds N] [--steps N] [--busy] [--profile]
 //
+// --busy is for a machine that others use: rates are per second of processor time, and everything runs on one thread.
 // --profile prints instead where the time of a step on one thread goes. The peer is bench/peers/torch_step.py, run by
 // the python of $MESHPAR_PYTHON or build/venv/bin/python3; where it is missing it is named.
 #include <meshpar/comm/threads_world.hpp>
@@ -16,8 +17,9 @@
 
 #include "step_profile.hpp"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +34,7 @@ namespace {
 struct options {
   std::string model = "small";
   int rounds = 3, steps = 8;  // the first two steps of each turn are not timed
-  bool profile = false;
+  bool busy = false, profile = false;
 };
 
 struct task {
@@ -52,7 +54,12 @@ task task_of(const std::string& name) {
   std::exit(2);
 }
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+// Of the wall, or of the processor time of this process.
+double seconds(bool busy) {
+  timespec t;
+  clock_gettime(busy ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
 
 double median(std::vector<double> v) {
   if (v.empty()) return 0;
@@ -84,7 +91,7 @@ task as_one_micro_batch(task t, const plan& p) {
 
 // Seconds of the median step, of rank 0: every rank waits for the others in each.
 template <class Types, class Gemm>
-double run_ours(const task& given, const plan& p, int threads_each, int steps) {
+double run_ours(const task& given, const plan& p, int threads_each, const options& o) {
   const task t = as_one_micro_batch(given, p);
   const program what(t.what, t.how_much, p, stack<>(t.what, t.how_much));
   std::vector<double> taken;
@@ -92,10 +99,10 @@ double run_ours(const task& given, const plan& p, int threads_each, int steps) {
   world.run([&](threads& comm) {
     Gemm::set_threads(threads_each);
     rank<Types, Gemm, threads> r(what, comm);
-    for (int step = 0; step < steps; ++step) {
-      const double start = seconds();
+    for (int step = 0; step < o.steps; ++step) {
+      const double start = seconds(o.busy);
       train_one(r, t, step);
-      if (comm.rank() == 0 && step >= 2) taken.push_back(seconds() - start);
+      if (comm.rank() == 0 && step >= 2) taken.push_back(seconds(o.busy) - start);
     }
   });
   return median(taken);
@@ -114,7 +121,7 @@ std::string python() {
 }
 
 // Tokens per second as the peer says them, or 0.
-double run_peer(const std::string& interpreter, const std::string& arguments) {
+double run_peer(const std::string& interpreter, const std::string& arguments, bool busy) {
   const std::string command = "'" + interpreter + "' bench/peers/torch_step.py " + arguments + " 2>/dev/null";
   FILE* out = popen(command.c_str(), "r");
   if (out == nullptr) return 0;
@@ -122,9 +129,9 @@ double run_peer(const std::string& interpreter, const std::string& arguments) {
   char part[4096];
   while (std::fgets(part, sizeof part, out) != nullptr) text += part;
   pclose(out);
-  const char key[] = "\"tokens_per_second\": ";
+  const std::string key = busy ? "\"tokens_per_processor_second\": " : "\"tokens_per_second\": ";
   const std::size_t at = text.find(key);
-  return at == std::string::npos ? 0 : std::atof(text.c_str() + at + sizeof key - 1);
+  return at == std::string::npos ? 0 : std::atof(text.c_str() + at + key.size());
 }
 
 // ---- the table
@@ -140,10 +147,16 @@ std::vector<unit> ours(const options& o, const task& t) {
   const plan one{}, dp2{.dp = 2}, tp2{.tp = 2, .sequence_parallel = true};
   std::vector<unit> list;
   const auto add = [&]<class Types, class Gemm>(const char* name, const plan& p, int each, Types, Gemm) {
-    list.push_back({name, [=] { return tokens / run_ours<Types, Gemm>(t, p, each, o.steps); }});
+    list.push_back({name, [=] { return tokens / run_ours<Types, Gemm>(t, p, each, o); }});
   };
   plan one_bf16 = one, dp2_bf16 = dp2, tp2_bf16 = tp2;
   for (plan* p : {&one_bf16, &dp2_bf16, &tp2_bf16}) p->precision = mixed_bf16;
+  if (o.busy) {
+    add("f32 1x1", one, 1, f32_types{}, onednn_gemm{});
+    add("f32 plain 1x1", one, 1, f32_types{}, plain_gemm{});
+    add("bf16 1x1", one_bf16, 1, bf16_types{}, onednn_gemm{});
+    return list;
+  }
   add("f32 1x2", one, 2, f32_types{}, onednn_gemm{});
   add("f32 dp2", dp2, 1, f32_types{}, onednn_gemm{});
   add("f32 tp2+sp", tp2, 1, f32_types{}, onednn_gemm{});
@@ -166,8 +179,13 @@ std::vector<unit> peers(const options& o) {
   const std::string common = "--model " + o.model + " --steps " + std::to_string(o.steps);
   std::vector<unit> list;
   const auto add = [&](const char* name, const std::string& more) {
-    list.push_back({name, [=] { return run_peer(interpreter, common + more); }});
+    list.push_back({name, [=] { return run_peer(interpreter, common + more, o.busy); }});
   };
+  if (o.busy) {
+    add("torch f32 1x1", " --precision f32 --threads 1");
+    add("torch autocast 1x1", " --precision autocast --threads 1");
+    return list;
+  }
   add("torch f32 1x2", " --precision f32");
   add("torch f32 ddp2", " --precision f32 --ranks 2");
   add("torch autocast 1x2", " --precision autocast");
@@ -187,13 +205,16 @@ void print_ratio(const std::vector<unit>& list, const char* above, const char* b
 }
 
 void print_table(const options& o, const std::vector<unit>& list) {
-  std::printf("%-22s %10s  rounds\n", "tokens/s", "median");
+  std::printf("%-22s %10s  rounds\n", o.busy ? "tokens/processor s" : "tokens/s", "median");
   for (const unit& u : list) {
     std::printf("%-22s %10.0f ", u.name.c_str(), median(u.rates));
     for (const double r : u.rates) std::printf(" %.0f", r);
     std::printf("\n");
   }
   std::printf("ratios\n");
+  print_ratio(list, "f32 1x1", "torch f32 1x1", 1.3);
+  print_ratio(list, "bf16 1x1", "torch f32 1x1", 2.5);
+  print_ratio(list, "bf16 1x1", "torch autocast 1x1", 1);
   print_ratio(list, "f32 1x2", "torch f32 1x2", o.model == "small" ? 1.3 : 1.2);
   print_ratio(list, "bf16 1x2", "torch f32 1x2", 2.5);
   print_ratio(list, "f32 dp2", "f32 1x2", 0.95);
@@ -206,14 +227,11 @@ options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool more = i + 1 < argc;
-    if (word == "--model" && more)
-      o.model = argv[++i];
-    else if (word == "--rounds" && more)
-      o.rounds = std::max(1, std::atoi(argv[++i]));
-    else if (word == "--steps" && more)
-      o.steps = std::max(3, std::atoi(argv[++i]));
-    else if (word == "--profile")
-      o.profile = true;
+    if (word == "--model" && more) o.model = argv[++i];
+    else if (word == "--rounds" && more) o.rounds = std::max(1, std::atoi(argv[++i]));
+    else if (word == "--steps" && more) o.steps = std::max(3, std::atoi(argv[++i]));
+    else if (word == "--busy") o.busy = true;
+    else if (word == "--profile") o.profile = true;
     else {
       std::fprintf(stderr, "train_step: unknown option '%s'\n", argv[i]);
       std::exit(2);

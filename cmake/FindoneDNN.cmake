@@ -11,5 +11,6 @@ if(oneDNN_FOUND AND NOT TARGET oneDNN::oneDNN)
   add_library(oneDNN::oneDNN UNKNOWN IMPORTED)
   set_target_properties(oneDNN::oneDNN PROPERTIES
     IMPORTED_LOCATION ${oneDNN_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${oneDNN_INCLUDE_DIR}
+    INTERFACE_LINK_LIBRARIES gomp  # the OpenMP runtime that Debian's is built on: we tell it the number of threads
   )
 endif()

@@ -211,11 +211,15 @@ void show_cost(const learnt& many, const learnt& single, int steps) {
   speed("tokens/s, 1 rank (one thread)", single);
 }
 
-// The first words of a paragraph of the part that is kept for evaluation.
+// The first words of a paragraph of the part that is kept for evaluation, or of a line.
 std::vector<std::int32_t> prompt_from(const mp::text_data& text) {
-  const auto begins = [&](std::int64_t i) { return text.token(i - 1) == '\n' && text.token(i - 2) == '\n'; };
-  std::int64_t first = text.training_size();
-  while (first + 64 < text.size() && !(begins(first) && text.token(first) >= 'A')) ++first;
+  const auto ends_line = [&](std::int64_t i) { return text.token(i) == '\n'; };
+  std::int64_t first = text.training_size(), line = 0;
+  while (first + 64 < text.size() && !(ends_line(first - 1) && ends_line(first - 2) && text.token(first) >= 'A')) {
+    if (line == 0 && ends_line(first - 1)) line = first;
+    ++first;
+  }
+  if (first + 64 >= text.size() && line > 0) first = line;
   std::vector<std::int32_t> prompt;
   while (first < text.size() && prompt.size() < 64 && (prompt.size() < 24 || prompt.back() != ' '))
     prompt.push_back(text.token(first++));

@@ -4,8 +4,8 @@
     python3 -m venv build/venv && build/venv/bin/pip install -r bench/peers/requirements.txt
     build/venv/bin/python bench/peers/torch_step.py --model small --precision f32 bf16 --compile no yes --ranks 1 2
 
-One line of JSON per configuration: name, tokens_per_second (median step, the first two left out), loss per step, and
-the settings. Tied embeddings, learned positions, LayerNorm before each block, biases, GELU tanh, no dropout;
+One line of JSON per configuration: name, tokens_per_second (median step, the first two left out), the same per second
+of processor time of all ranks, loss per step, and the settings. Tied embeddings, learned positions, LayerNorm before each block, biases, GELU tanh, no dropout;
 AdamW (lr 1e-4, betas 0.9 and 0.999, eps 1e-8, no decay); tokens uniform, consecutive windows, fixed seeds.
 
 precision f32       everything
@@ -122,7 +122,7 @@ def built(setting, shape, ranks):
 
 
 def train(setting, rank=0, ranks=1):
-    """(seconds, loss) per step, as this rank saw them."""
+    """(seconds, loss, seconds of processor time) per step, as this rank saw them."""
     shape = MODELS[setting["model"]]
     torch.set_num_threads(setting["threads"])
     run, optimizer = built(setting, shape, ranks)
@@ -131,7 +131,7 @@ def train(setting, rank=0, ranks=1):
     stream = torch.randint(0, shape["vocab"], (size * WINDOWS + 1,), generator=torch.Generator().manual_seed(7))
     low = torch.autocast("cpu", torch.bfloat16) if setting["precision"] == "autocast" else contextlib.nullcontext()
     for step in range(setting["steps"]):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         at = step % WINDOWS * size
         rows = slice(rank * mine, (rank + 1) * mine)
         inputs, labels = (stream[at + shift : at + shift + size].view(batch, seq)[rows] for shift in (0, 1))
@@ -139,7 +139,7 @@ def train(setting, rank=0, ranks=1):
             loss = run(inputs, labels)
         loss.backward()
         optimizer.step()
-        yield time.perf_counter() - start, loss.item()
+        yield time.perf_counter() - start, loss.item(), time.process_time() - busy
 
 
 def train_rank(rank, setting, folder):
@@ -148,11 +148,11 @@ def train_rank(rank, setting, folder):
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=setting["ranks"],
                             timeout=datetime.timedelta(minutes=5))
     steps = torch.tensor(list(train(setting, rank, setting["ranks"])), dtype=torch.float64)
-    slowest, total = steps[:, 0].clone(), steps[:, 1].clone()
+    slowest, total = steps[:, 0].clone(), steps[:, 1:].clone()
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
     dist.all_reduce(total)
     if rank == 0:
-        torch.save(torch.stack([slowest, total / setting["ranks"]], 1), f"{folder}/steps")
+        torch.save(torch.cat([slowest[:, None], total / total.new_tensor([setting["ranks"], 1])], 1), f"{folder}/steps")
     dist.destroy_process_group()
 
 
@@ -173,10 +173,12 @@ def name_of(setting):
 def report(setting):
     steps = steps_of(setting)
     shape = MODELS[setting["model"]]
-    seconds = statistics.median(t for t, _ in steps[2:])
+    seconds, busy = (statistics.median(s[i] for s in steps[2:]) for i in (0, 2))
+    tokens = shape["batch"] * shape["seq"]
     print(json.dumps(dict(
-        name=name_of(setting), tokens_per_second=round(shape["batch"] * shape["seq"] / seconds, 1),
-        loss=[round(loss, 6) for _, loss in steps], milliseconds=[round(t * 1e3, 1) for t, _ in steps],
+        name=name_of(setting), tokens_per_second=round(tokens / seconds, 1),
+        tokens_per_processor_second=round(tokens / busy, 1), loss=[round(s[1], 6) for s in steps],
+        milliseconds=[round(s[0] * 1e3, 1) for s in steps],
         torch=torch.__version__, **setting)), flush=True)
 
 

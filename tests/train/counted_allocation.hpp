@@ -15,11 +15,13 @@ void* __libc_memalign(std::size_t, std::size_t);
 
 namespace counted {
 
-inline std::atomic<long> allocations{0};
-inline thread_local long by_this_thread = 0;
+// A thread of a library works for whatever has started it: it counts as inside a product until it says otherwise.
+inline thread_local bool inside_product = true;
+inline std::atomic<long> all{0}, inside_products{0};
+
 inline void* one_more(void* p) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  ++by_this_thread;
+  all.fetch_add(1, std::memory_order_relaxed);
+  if (inside_product) inside_products.fetch_add(1, std::memory_order_relaxed);
   return p;
 }
 

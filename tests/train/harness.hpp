@@ -77,6 +77,7 @@ struct touched {
 
 struct outcome {
   std::vector<double> losses{}, norms{};  // per step
+  double evaluation = 0;                  // the loss without dropout on another batch, after the last step
   tensors gradients{};                    // of the first step, summed over ranks, before clipping
   tensors weights{};                      // after the last step
   std::vector<touched> memory{};          // per rank
@@ -163,11 +164,19 @@ outcome train(const program& p, int steps) {
       if (r.number() == 0) result.losses.push_back(report.loss), result.norms.push_back(report.grad_norm);
       if (k == 0) gradients.take(p, r.number(), r.gradients());
     }
-    const std::lock_guard turn(one_at_a_time);
-    weights.take(p, r.number(), r.parameters());
-    result.traffic += traffic_fault(p, r, steps);
-    result.memory[static_cast<std::size_t>(r.number())] = {highest_written(r.memory(), p.memory.saved),
-                                                           highest_written(r.memory(), p.memory.transient)};
+    {
+      const std::lock_guard turn(one_at_a_time);
+      weights.take(p, r.number(), r.parameters());
+      result.traffic += traffic_fault(p, r, steps);
+      result.memory[static_cast<std::size_t>(r.number())] = {highest_written(r.memory(), p.memory.saved),
+                                                             highest_written(r.memory(), p.memory.transient)};
+    }
+    double sum = 0;
+    for (int i = 0; i < micro_batches(p.task, p.how); ++i)
+      sum += r.evaluate(
+          i, [&](long s, long q) { return data.id(steps, s, q); }, [&](long s, long q) { return data.label(steps, s, q); });
+    const double all = r.sum_over_tokens(sum);
+    if (r.number() == 0) result.evaluation = all / static_cast<double>(data.labels(steps, p.task.global_batch));
   });
   result.gradients = gradients.finish();
   result.weights = weights.finish();

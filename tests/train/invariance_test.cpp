@@ -47,6 +47,7 @@ TEST_CASE("every plan of a pairwise covering gives the result of one rank") {
     std::fflush(stdout);
     INFO("gradients differ most at ", g.where, ", weights at ", w.where);
     CHECK(loss <= 1e-12);
+    CHECK(std::abs(many.evaluation / one.evaluation - 1) <= 1e-12);
     CHECK(norms <= 1e-10);
     CHECK(g.value <= 1e-10);
     CHECK(w.value <= 1e-9);

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+
 using namespace meshpar;
 namespace ty = meshpar::typing;
 

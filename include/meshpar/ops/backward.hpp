@@ -20,7 +20,7 @@ constexpr int tracer::need(int id) {
 }
 
 constexpr void tracer::pull_back_one(int i, phase p) {
-  const record r = records[i];
+  const record& r = records[i];  // records never move
   const auto part = p == phase::input_grad ? r.op->input_grad : r.op->weight_grad;
   bool reached = false;
   for (const int o : r.out) reached = reached || grads_[o] != 0;

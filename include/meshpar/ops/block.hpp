@@ -25,13 +25,18 @@ constexpr int root_of(const tracer& t, int id) {
 
 // Fills made_by and last_use of every owner of memory: the records between which it must live.
 constexpr void find_lifetimes(tracer& t) {
-  for (int i = 0; i < t.records.size(); ++i)
-    for (const value_list* list : {&t.records[i].in, &t.records[i].out})
-      for (const int id : *list) {
-        value& v = t.values[root_of(t, id)];
-        if (v.made_by == no_value) v.made_by = static_cast<std::int16_t>(i);
-        v.last_use = static_cast<std::int16_t>(i);
-      }
+  const auto touch = [&t](const value_list& ids, std::int16_t record_number) {
+    for (const int id : ids) {
+      value& v = t.values[root_of(t, id)];
+      if (v.made_by == no_value) v.made_by = record_number;
+      v.last_use = record_number;
+    }
+  };
+  std::int16_t number = 0;
+  for (const record& r : t.records) {
+    touch(r.in, number);
+    touch(r.out, number++);
+  }
 }
 
 // A value that no earlier stage placed is saved if the forward pass makes it and the backward pass reads it, and
