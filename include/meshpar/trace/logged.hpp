@@ -4,6 +4,9 @@
 #include <meshpar/trace/call_log.hpp>
 
 #include <array>
+#include <iterator>
+#include <span>
+#include <utility>
 
 namespace meshpar::inline v0 {
 
