@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Thread collectives beside Open MPI and MPICH and beside the time in which the ranks copy as many bytes, as ratios with
-// their targets. Rounds are interleaved: only ratios taken close to each other mean anything on a shared machine.
+// Thread collectives beside Open MPI and MPICH and beside the time in which the ranks copy as many bytes, as ratios
+// with their targets. Rounds are interleaved: only ratios taken close to each other mean anything on a shared machine.
 // Usage: collectives [--quick] [--rounds N] [--seconds PER_CELL] [--source REPOSITORY]
 // Build: g++ -std=c++20 -O3 -march=native -I include bench/collectives.cpp -pthread
 #include <meshpar/comm/threads.hpp>
@@ -71,14 +71,10 @@ const std::map<std::string, calls> table{
        std::memcpy(b.out, b.in, static_cast<std::size_t>(bytes));
        comm.barrier(g);
      }},
-    {"all_reduce",
-     [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
-       comm.all_reduce(g, b.in, b.out, bytes / 4, mp::dtype::f32, mp::dtype::f32);
-     }},
-    {"all_gather",
-     [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
-       comm.all_gather(g, b.in, b.out, 1, piece(g, bytes) * 4);
-     }},
+    {"all_reduce", [](mp::threads& comm, const mp::group& g, const buffers& b,
+                      long bytes) { comm.all_reduce(g, b.in, b.out, bytes / 4, mp::dtype::f32, mp::dtype::f32); }},
+    {"all_gather", [](mp::threads& comm, const mp::group& g, const buffers& b,
+                      long bytes) { comm.all_gather(g, b.in, b.out, 1, piece(g, bytes) * 4); }},
     {"reduce_scatter",
      [](mp::threads& comm, const mp::group& g, const buffers& b, long bytes) {
        comm.reduce_scatter(g, b.in, b.out, 1, piece(g, bytes), mp::dtype::f32, mp::dtype::f32);
@@ -88,7 +84,8 @@ const std::map<std::string, calls> table{
      }}};
 
 // Seconds per call of the slowest rank.
-double batch(const std::string& operation, mp::threads& comm, const mp::group& g, const buffers& b, long bytes, int repeats) {
+double batch(const std::string& operation, mp::threads& comm, const mp::group& g, const buffers& b, long bytes,
+             int repeats) {
   using clock = std::chrono::steady_clock;
   const auto call = table.at(operation);
   comm.barrier(g);
@@ -234,9 +231,11 @@ void print_cell(const times& t, const std::string& operation, int n, long bytes,
 
 void print(const options& o, const times& t, const std::vector<peer>& peers) {
   score s;
-  std::printf("Thread collectives, f32 sum, microseconds per call; medians of %d rounds; 0 = not measured.\n"
-              "`size` = the larger vector of a rank. vs peers = better peer / threads (1 KiB: Open MPI / threads).\n"
-              "vs copy = threads / the time in which all ranks copy as many bytes.\n\n", o.rounds);
+  std::printf(
+      "Thread collectives, f32 sum, microseconds per call; medians of %d rounds; 0 = not measured.\n"
+      "`size` = the larger vector of a rank. vs peers = better peer / threads (1 KiB: Open MPI / threads).\n"
+      "vs copy = threads / the time in which all ranks copy as many bytes.\n\n",
+      o.rounds);
   std::printf("%-14s %5s %7s %10s %10s %10s  %-22s  %s\n", "operation", "ranks", "size", "threads", "openmpi", "mpich",
               "vs peers", "vs copy");
   for (const auto& operation : operations)
@@ -250,7 +249,8 @@ void print(const options& o, const times& t, const std::vector<peer>& peers) {
       const double ratio = median_ratio(t, {"threads", operation, 8, 16 * mib}, [&](std::size_t round, double ours) {
         return ours / (at(t, {"threads", operation, 2, 16 * mib}, round) * scale);
       });
-      std::printf("%s, 16 MiB, 8 ranks / 2 ranks scaled by bytes: %.2f <= 1.60 %s\n", operation.c_str(), ratio, s.mark(ratio <= 1.6));
+      std::printf("%s, 16 MiB, 8 ranks / 2 ranks scaled by bytes: %.2f <= 1.60 %s\n", operation.c_str(), ratio,
+                  s.mark(ratio <= 1.6));
     }
   for (const peer& p : peers)
     if (!p.missing.empty()) std::printf("%s\n", p.missing.c_str());
@@ -259,7 +259,9 @@ void print(const options& o, const times& t, const std::vector<peer>& peers) {
 }
 
 int usage(const char* wrong) {
-  std::fprintf(stderr, "collectives: unknown argument '%s'; usage: [--quick] [--rounds N] [--seconds S] [--source DIR]\n", wrong);
+  std::fprintf(stderr,
+               "collectives: unknown argument '%s'; usage: [--quick] [--rounds N] [--seconds S] [--source DIR]\n",
+               wrong);
   return 2;
 }
 

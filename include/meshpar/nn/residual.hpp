@@ -9,10 +9,8 @@ namespace meshpar::inline v0 {
 // A layer with a constructor is made from the model; an aggregate is as its author wrote it.
 template <class Layer>
 constexpr Layer make(const model& m) {
-  if constexpr (std::is_aggregate_v<Layer>)
-    return Layer{};
-  else
-    return Layer(m);
+  if constexpr (std::is_aggregate_v<Layer>) return Layer{};
+  else return Layer(m);
 }
 
 // x + dropout(inner(norm(x))): the pre-norm residual block.
