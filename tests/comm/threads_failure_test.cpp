@@ -2,7 +2,6 @@
 #include <meshpar/comm/threads.hpp>
 
 #include <doctest/doctest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,7 +63,8 @@ std::pair<std::string, bool> in_child(F body) {
   close(ends[1]);
   std::string text;
   char buffer[512];
-  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
@@ -85,7 +85,8 @@ TEST_CASE("different operations are named on both sides, at once") {
         comm.all_gather(g, x.data(), y.data(), 2, 48);
       }
     });
-    const std::string a = "all_reduce 'gradients' [1 x 24 f32, sum in f32]", b = "all_gather 'embedding' [2 x 48 bytes]";
+    const std::string a = "all_reduce 'gradients' [1 x 24 f32, sum in f32]",
+                      b = "all_gather 'embedding' [2 x 48 bytes]";
     CHECK(said[0] == "rank 0: " + a + " does not match rank 1's " + b);
     CHECK(contains(said[1], "rank 1: " + b));
     CHECK(contains(said[1], a));
@@ -255,7 +256,9 @@ TEST_CASE("a started call that is dropped ends the program and is named") {
     });
   });
   CHECK(aborted);
-  CHECK(contains(text, "meshpar: rank 0: all_reduce 'gradients' [1 x 1 f32, sum in f32] was started and dropped without wait()\n"));
+  CHECK(contains(
+      text,
+      "meshpar: rank 0: all_reduce 'gradients' [1 x 1 f32, sum in f32] was started and dropped without wait()\n"));
 }
 
 TEST_CASE("bad arguments are refused where they are given") {
@@ -277,13 +280,14 @@ TEST_CASE("bad arguments are refused where they are given") {
   CHECK(contains(refusal([](comm_t c, group_t) { c.group(std::vector{0, 2}); }), "of the world"));
   CHECK(contains(refusal([&](comm_t c, group_t g) { c.broadcast(g, x.data(), 4, 1); }), "member 1 of a group of 1"));
   CHECK(contains(refusal([&](comm_t c, group_t g) { c.all_to_all(g, x.data(), x.data(), 4); }), "overlap"));
-  CHECK(contains(refusal([&](comm_t c, group_t g) {
-          c.all_reduce(g, x.data(), x.data() + 1, 4, dtype::f32, dtype::f32);
-        }), "overlap"));
+  CHECK(contains(
+      refusal([&](comm_t c, group_t g) { c.all_reduce(g, x.data(), x.data() + 1, 4, dtype::f32, dtype::f32); }),
+      "overlap"));
   CHECK(contains(refusal([&](comm_t c, group_t g) { c.all_gather(g, x.data(), x.data(), 1, -4); }), "negative size"));
   CHECK(contains(refusal([&](comm_t c, group_t) {
-          std::vector<mp::threads::in_flight> calls;  // cancelled by the refusal that unwinds past them
-          const mp::group both = c.group(std::vector{0, 1});
-          for (int i = 0; i < 17; ++i) calls.push_back(c.start_barrier(both));
-        }), "is number 17 in flight"));
+                   std::vector<mp::threads::in_flight> calls;  // cancelled by the refusal that unwinds past them
+                   const mp::group both = c.group(std::vector{0, 1});
+                   for (int i = 0; i < 17; ++i) calls.push_back(c.start_barrier(both));
+                 }),
+                 "is number 17 in flight"));
 }

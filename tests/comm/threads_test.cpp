@@ -31,10 +31,8 @@ std::vector<T> values(long count, int rank, int salt = 0) {
   std::vector<T> v;
   for (long i = 0; i < count; ++i) {
     const double x = static_cast<double>(random()) / 4294967296.0 * 2 - 1;
-    if constexpr (std::is_same_v<T, std::int32_t>)
-      v.push_back(static_cast<T>(x * 100000));
-    else
-      v.push_back(static_cast<T>(x));
+    if constexpr (std::is_same_v<T, std::int32_t>) v.push_back(static_cast<T>(x * 100000));
+    else v.push_back(static_cast<T>(x));
   }
   return v;
 }
@@ -275,8 +273,7 @@ TEST_CASE("a hundred small sends run ahead of their receives") {
   CHECK(wrong(2, [&](mp::threads& comm, const mp::group& g, tally& t) {
           for (int i = 0; i < 100; ++i) {
             int x = i;
-            if (comm.rank() == 0)
-              comm.send(g, 1, &x, sizeof x);
+            if (comm.rank() == 0) comm.send(g, 1, &x, sizeof x);
             else {
               comm.receive(g, 0, &x, sizeof x);
               t.expect(x == i);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <initializer_list>
 #include <meshpar/config/cluster.hpp>
 #include <meshpar/config/plan.hpp>
 #include <meshpar/mesh/of_plan.hpp>
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
 #include <type_traits>
 
 namespace mp = meshpar;

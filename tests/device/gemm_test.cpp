@@ -63,8 +63,8 @@ double error_of(const gemm_shape& s, accumulator_t<T> alpha, accumulator_t<T> be
 // Shapes with edges of every kind: inside one register tile, over one block of rows, columns and depth.
 template <class Gemm, class T, class C>
 double worst_error() {
-  const long sizes[][3] = {{1, 1, 1}, {3, 5, 2}, {14, 32, 16}, {15, 33, 300},
-                           {160, 70, 17}, {7, 1050, 260}, {390, 9, 5}, {4, 6, 0}};
+  const long sizes[][3] = {{1, 1, 1},     {3, 5, 2},      {14, 32, 16}, {15, 33, 300},
+                           {160, 70, 17}, {7, 1050, 260}, {390, 9, 5},  {4, 6, 0}};
   double worst = 0;
   for (const auto& [m, n, k] : sizes)
     for (const bool ta : {false, true})

@@ -97,8 +97,7 @@ void check(const attention_shape& a, Launch launch) {
   using A = accumulator_t<T>;
   const long stats = a.batch * a.heads * a.queries, q_size = stats * a.head_dim, o_size = q_size,
              k_size = a.batch * a.kv_heads * a.keys * a.head_dim;
-  const auto q = waves<T>(q_size, 1, 2), k = waves<T>(k_size, 2, 2), v = waves<T>(k_size, 3),
-             go = waves<T>(o_size, 4);
+  const auto q = waves<T>(q_size, 1, 2), k = waves<T>(k_size, 2, 2), v = waves<T>(k_size, 3), go = waves<T>(o_size, 4);
   doubles o_want(o_size), lse_want(stats), gq_want(q_size), gk_want(k_size), gv_want(k_size);
   reference(o_want, lse_want, to_double(q), to_double(k), to_double(v), a);
   reference_grad(gq_want, gk_want, gv_want, to_double(go), to_double(q), to_double(k), to_double(v), a);
@@ -144,15 +143,14 @@ std::vector<std::pair<std::string, attention_shape>> cases() {
   add("full, grouped heads, other key count", shape_of(1, 4, 2, 5, 33, 81), [](auto& a) { a.mask.causal = false; });
   add("window", shape_of(1, 1, 1, 20, 140, 140), [](auto& a) { a.mask.window = 21; });
   add("window both ways", shape_of(1, 2, 1, 4, 140, 140), [](auto& a) { a.mask = {false, 30}; });
-  add("a chunk of a longer sequence", shape_of(1, 2, 2, 4, 66, 70), [](auto& a) { a.query_start = 100, a.key_start = 60; });
+  add("a chunk of a longer sequence", shape_of(1, 2, 2, 4, 66, 70),
+      [](auto& a) { a.query_start = 100, a.key_start = 60; });
   add("queries that see no key", shape_of(1, 2, 2, 4, 66, 70), [](auto& a) { a.query_start = 10, a.key_start = 50; });
   add("dropout", shape_of(2, 4, 2, 4, 67, 67), [](auto& a) {
     a.dropout = dropout_at(0.3, 5, 6, 7);
     a.sample_start = 11, a.head_start = 4, a.query_start = 3, a.key_start = 3;
   });
-  add("batch outermost", shape_of(2, 3, 3, 4, 65, 65), [](auto& a) {
-    a.q = a.k = a.v = a.o = {3 * 4, 65 * 3 * 4, 4};
-  });
+  add("batch outermost", shape_of(2, 3, 3, 4, 65, 65), [](auto& a) { a.q = a.k = a.v = a.o = {3 * 4, 65 * 3 * 4, 4}; });
   return all;
 }
 
@@ -209,7 +207,8 @@ TEST_CASE("attention: the launchers, on views of one fused projection") {
                  a, scratch.data());
   doubles parts[3], o_want(go.size()), lse_want(lse.size()), g_want(qkv.size());
   for (long t = 0; t < s * batch; ++t)
-    for (long c = 0; c < width; ++c) parts[c < heads * d ? 0 : c < (heads + kv) * d ? 1 : 2].push_back(qkv[t * width + c]);
+    for (long c = 0; c < width; ++c)
+      parts[c < heads * d ? 0 : c < (heads + kv) * d ? 1 : 2].push_back(qkv[t * width + c]);
   reference(o_want, lse_want, parts[0], parts[1], parts[2], contiguous);
   doubles grads[3] = {doubles(parts[0].size()), doubles(parts[1].size()), doubles(parts[2].size())};
   reference_grad(grads[0], grads[1], grads[2], go, parts[0], parts[1], parts[2], contiguous);

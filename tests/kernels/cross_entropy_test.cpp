@@ -50,7 +50,8 @@ TEST_CASE_TEMPLATE("cross-entropy over a split, padded vocabulary, with smoothin
   const std::vector<A> seeds(seeds_d.begin(), seeds_d.end());
   for (const double smoothing : {0.0, 0.1}) {
     const auto want = reference(xd, smoothing);
-    const auto g_want = numeric_gradient(xd, [&](const auto& v) { return 0.5 * dot(reference(v, smoothing), seeds_d); });
+    const auto g_want =
+        numeric_gradient(xd, [&](const auto& v) { return 0.5 * dot(reference(v, smoothing), seeds_d); });
     on_every_block([&](const std::string& name, auto launch) {
       INFO(name);
       part<T> parts[] = {{x, 0, 12}, {x, 12, 11}};

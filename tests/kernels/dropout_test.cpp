@@ -39,8 +39,7 @@ TEST_CASE("dropout: any split of positions, samples and features draws the same 
         dropout(y.data(), ones.data(), mask, {p0, s0, f0, 2}, 6, 5);
         for (long p = 0; p < 3; ++p)
           for (long s = 0; s < 2; ++s)
-            for (long f = 0; f < 5; ++f)
-              pieces[((p0 + p) * batch + s0 + s) * width + f0 + f] = y[(p * 2 + s) * 5 + f];
+            for (long f = 0; f < 5; ++f) pieces[((p0 + p) * batch + s0 + s) * width + f0 + f] = y[(p * 2 + s) * 5 + f];
       }
   CHECK(whole == pieces);
 }
@@ -52,9 +51,13 @@ TEST_CASE("dropout: the rate holds, and seed, step, site, sample, position, head
   for (long i = 0; i < n; ++i) {
     const bool k = m.keeps(2, 3, 4, i);
     kept += k;
-    const bool other[] = {dropout_at(0.3, 2, 1, 1).keeps(2, 3, 4, i), dropout_at(0.3, 1, 2, 1).keeps(2, 3, 4, i),
-                          dropout_at(0.3, 1, 1, 2).keeps(2, 3, 4, i), m.keeps(3, 3, 4, i),
-                          m.keeps(2, 4, 4, i), m.keeps(2, 3, 5, i), m.keeps(2, 3, 4, i + n)};
+    const bool other[] = {dropout_at(0.3, 2, 1, 1).keeps(2, 3, 4, i),
+                          dropout_at(0.3, 1, 2, 1).keeps(2, 3, 4, i),
+                          dropout_at(0.3, 1, 1, 2).keeps(2, 3, 4, i),
+                          m.keeps(3, 3, 4, i),
+                          m.keeps(2, 4, 4, i),
+                          m.keeps(2, 3, 5, i),
+                          m.keeps(2, 3, 4, i + n)};
     for (int j = 0; j < 7; ++j) differ[j] += k != other[j];
   }
   CHECK(std::fabs(double(kept) / n - 0.7) < 0.01);  // 4 standard deviations

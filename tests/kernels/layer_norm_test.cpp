@@ -44,13 +44,12 @@ TEST_CASE_TEMPLATE("layer_norm: forward and all gradients on every block", T, fl
       layer_norm(b, {0, rows}, y.data(), mean.data(), rstd.data(), x.data(), gain.data(), bias.data(), width, eps);
     });
     launch([&](const auto& b) {
-      layer_norm_input_grad(b, {0, rows}, gx.data(), gy.data(), x.data(), gain.data(), mean.data(), rstd.data(),
-                            width);
+      layer_norm_input_grad(b, {0, rows}, gx.data(), gy.data(), x.data(), gain.data(), mean.data(), rstd.data(), width);
     });
     for (const bool accumulate : {false, true})
       launch([&](const auto& b) {
-        layer_norm_weight_grad(b, {0, width}, ggain.data(), gbias.data(), gy.data(), x.data(), mean.data(),
-                               rstd.data(), rows, width, accumulate);
+        layer_norm_weight_grad(b, {0, width}, ggain.data(), gbias.data(), gy.data(), x.data(), mean.data(), rstd.data(),
+                               rows, width, accumulate);
       });
     for (A& g : ggain) g /= 2;
     for (A& g : gbias) g /= 2;

@@ -55,7 +55,8 @@ TEST_CASE("tanh of float: 2 units in the last place") {
 }
 
 TEST_CASE("sigmoid of float: 3 units in the last place") {
-  CHECK(worst(-80.0f, 80.0f, [](float x) { return sigmoid_of(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }) < 3);
+  CHECK(
+      worst(-80.0f, 80.0f, [](float x) { return sigmoid_of(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }) < 3);
   CHECK(sigmoid_of(-1000.0f) == 0.0f);
   CHECK(sigmoid_of(1000.0f) == 1.0f);
 }

@@ -17,8 +17,7 @@ std::vector<double> reference(const std::vector<double>& x, const std::vector<do
   for (long r = 0; r < rows; ++r) {
     double squares = 0;
     for (long c = 0; c < width; ++c) squares += x[r * width + c] * x[r * width + c];
-    for (long c = 0; c < width; ++c)
-      y[r * width + c] = gain[c] * x[r * width + c] / std::sqrt(squares / width + eps);
+    for (long c = 0; c < width; ++c) y[r * width + c] = gain[c] * x[r * width + c] / std::sqrt(squares / width + eps);
   }
   return y;
 }

@@ -66,7 +66,8 @@ inline std::vector<std::int64_t> tokens(std::size_t batch, std::size_t seq, std:
 
 // FNV-1a over the bit patterns, a word at a time.
 template <class Element>
-requires(sizeof(Element) == 8) std::uint64_t digest(const std::vector<Element>& all) {
+  requires(sizeof(Element) == 8)
+std::uint64_t digest(const std::vector<Element>& all) {
   std::uint64_t state = fnv_offset;
   for (const Element& e : all) state = (state ^ std::bit_cast<std::uint64_t>(e)) * fnv_prime;
   return state;

@@ -14,9 +14,9 @@ template <class Owner>
 class [[nodiscard("a started call must be waited for")]] basic_in_flight {
  public:
   basic_in_flight() = default;
-  basic_in_flight(Owner & owner, long serial)
+  basic_in_flight(Owner& owner, long serial)
       : owner_(&owner), serial_(serial), unwinding_(std::uncaught_exceptions()) {}
-  basic_in_flight(basic_in_flight && other) noexcept
+  basic_in_flight(basic_in_flight&& other) noexcept
       : owner_(std::exchange(other.owner_, nullptr)), serial_(other.serial_), unwinding_(other.unwinding_) {}
   basic_in_flight& operator=(basic_in_flight&& other) noexcept {
     basic_in_flight taken(std::move(other));

@@ -11,12 +11,10 @@ namespace meshpar::inline v0 {
 
 template <reduction How, class A>
 constexpr A combine(A a, A b) {
-  if constexpr (How == reduction::max)
-    return a < b ? b : a;
+  if constexpr (How == reduction::max) return a < b ? b : a;
   else if constexpr (__is_same(A, std::int32_t))  // wraps
     return static_cast<A>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  else
-    return a + b;
+  else return a + b;
 }
 
 // sums[j] = the reduction of element j of all inputs, after what sums[j] holds already unless these are the first. The

@@ -52,12 +52,14 @@ class mover {
   void all_to_all_v() {
     const long* receive = g_.counts_of(me_, sequence_) + 2 * n();
     for (int q = me_, i = 0; i < n(); ++i, q = next(q))
-      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]), receive[q]);
+      take(q, bytes_at(mine_.out, receive[n() + q]), bytes_at(from(q), g_.counts_of(q, sequence_)[n() + me_]),
+           receive[q]);
   }
 
   void broadcast() {
     stream_ = what_.inner >= streaming_bytes;
-    if (what_.peer != me_) take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
+    if (what_.peer != me_)
+      take(what_.peer, static_cast<std::byte*>(mine_.out), bytes_at(from(what_.peer), 0), what_.inner);
   }
 
   void reduce_scatter() {

@@ -134,7 +134,8 @@ class rank_engine : public rank_progress {
     p.sequence = p.g->at(p.me).next;
     make_room(p);
     ++p.g->at(p.me).next;
-    p.eager = in_bytes <= eager_bytes && !(p.what.kind == call_kind::all_reduce && in_bytes * p.g->size() > 4 * eager_bytes);
+    p.eager =
+        in_bytes <= eager_bytes && !(p.what.kind == call_kind::all_reduce && in_bytes * p.g->size() > 4 * eager_bytes);
   }
 
   // Waits until the slot of this call is free: until all members have finished the call `depth` before it.

@@ -8,8 +8,8 @@
 
 namespace meshpar::inline v0::threading {
 
-inline constexpr int depth = 16;            // calls that one rank may have in flight on one group
-inline constexpr long eager_bytes = 8192;   // up to here the caller's input is copied and not read by its peers
+inline constexpr int depth = 16;           // calls that one rank may have in flight on one group
+inline constexpr long eager_bytes = 8192;  // up to here the caller's input is copied and not read by its peers
 
 // One call of one rank, as its peers see it. Call number s of a group uses slot s mod depth on every rank. Sequence
 // numbers only grow, so a flag needs no reset: posted > s means that s is there to be read, finished > s that this
@@ -26,14 +26,14 @@ struct alignas(64) slot {
 // What one rank owns of a group. Only slots are read by peers.
 struct alignas(64) member {
   slot ring[depth];
-  long next = 0;             // the next call's number
-  long completed = 0;        // see slot
-  long peers_completed = 0;  // what all peers have reached, as of the last call that all had posted
+  long next = 0;                  // the next call's number
+  long completed = 0;             // see slot
+  long peers_completed = 0;       // what all peers have reached, as of the last call that all had posted
   long received = 0;              // bytes that this rank copied or summed
   std::atomic<long> credited{0};  // bytes that peers wrote to it
   long calls[call_kinds] = {};
   std::unique_ptr<std::byte[]> stage;  // [depth][eager_bytes]
-  std::unique_ptr<long[]> counts;      // [depth][4][n], of all_to_all_v: send bytes, send offsets, receive bytes, offsets
+  std::unique_ptr<long[]> counts;  // [depth][4][n], of all_to_all_v: send bytes, send offsets, receive bytes, offsets
 };
 
 // A message from one rank to another, in the slot of its number mod depth.
@@ -47,8 +47,8 @@ struct alignas(64) message {
 // All messages of one ordered pair of ranks. The sender owns next and posting, the receiver lowest.
 struct channel {
   message ring[depth];
-  alignas(64) long next = 0;  // the next send's number
-  long posting = 0;           // the next to be posted: sends are posted in the order of their start
+  alignas(64) long next = 0;    // the next send's number
+  long posting = 0;             // the next to be posted: sends are posted in the order of their start
   alignas(64) long lowest = 0;  // all below have been received
   std::unique_ptr<std::byte[]> stage{new std::byte[depth * eager_bytes]};
 };

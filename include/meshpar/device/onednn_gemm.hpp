@@ -102,7 +102,7 @@ struct onednn_products {
   ~onednn_products() {
     for (onednn_product& p : table) p.drop();
     dnnl_stream_destroy(stream);
-    ::operator delete (space, std::align_val_t{64});
+    ::operator delete(space, std::align_val_t{64});
   }
   static onednn_products& of_this_thread() {
     thread_local onednn_products products;
@@ -119,8 +119,8 @@ struct onednn_products {
 
   void reserve(std::size_t wanted) {
     if (wanted <= bytes) return;
-    ::operator delete (space, std::align_val_t{64});
-    space = static_cast<char*>(::operator new (wanted, std::align_val_t{64}));
+    ::operator delete(space, std::align_val_t{64});
+    space = static_cast<char*>(::operator new(wanted, std::align_val_t{64}));
     bytes = wanted;
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/comm/call.hpp>
 #include <meshpar/kernels/adamw.hpp>
 #include <meshpar/kernels/elementwise.hpp>
 #include <meshpar/train/executor.hpp>

@@ -26,8 +26,8 @@ class rank {
   using M = typename Types::moments;
   using device = host<T, Gemm, Comm>;
 
-  // `kinds` is what runs each kind of operation: a table of one's own can time or log every call, or, by extended(), run
-  // operations of one's own.
+  // `kinds` is what runs each kind of operation: a table of one's own can time or log every call, or, by extended(),
+  // run operations of one's own.
   rank(const program& p, Comm& comm, std::span<const runner<device>> kinds = host_kinds::calls_of<device>)
       : what_(p),
         number_(comm.rank()),

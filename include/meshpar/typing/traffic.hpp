@@ -21,19 +21,13 @@ constexpr std::int64_t bytes_sent_by(int position, const move& t, std::int64_t b
   if (n == 1) return 0;
   const auto others = [&](int i) { return bytes - chunk_bytes(bytes, element, n, i % n); };
   switch (t.kind) {
-    case collective::all_gather:
-      return bytes * (n - 1);
-    case collective::reduce_scatter:
-      return others(position);
-    case collective::all_to_all:
-      return others(position);
+    case collective::all_gather: return bytes * (n - 1);
+    case collective::reduce_scatter: return others(position);
+    case collective::all_to_all: return others(position);
     case collective::all_reduce:
-    case collective::all_reduce_max:
-      return others(position) + others(position + 1);
-    case collective::permute:
-      return bytes;
-    default:
-      return 0;
+    case collective::all_reduce_max: return others(position) + others(position + 1);
+    case collective::permute: return bytes;
+    default: return 0;
   }
 }
 
