@@ -211,4 +211,34 @@ TEST_CASE("a layer that is too long for a trace is refused in words") {
   CHECK(b.refusal().broken == rule::block_fits_the_trace);
 }
 
+struct named_twice {
+  param<dims::hidden, dims::ffn> up{"weight"};
+  param<dims::ffn, dims::hidden> down{"weight"};
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto h = to<R>(x, axes::tp);
+    const auto wide = contract(dims::hidden, h, r[up]);
+    return to_layout_of(x, contract(dims::ffn, wide, r[down]));
+  }
+};
+struct used_twice {
+  param<dims::hidden, dims::ffn> up{"up"};
+  param<dims::ffn, dims::hidden> down{"down"};
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto h = to<R>(x, axes::tp);
+    const auto a = contract(dims::hidden, h, r[up]);
+    const auto b = contract(dims::hidden, h, r[up]);
+    return to_layout_of(x, contract(dims::ffn, sum(a, relu(b)), r[down]));
+  }
+};
+TEST_CASE("two parameters of a layer need two names; one may be used twice") {
+  const program a(llama, batch, {}, stack<attention_layer, named_twice>(llama, batch));
+  REQUIRE(a.refused());
+  CHECK(a.refusal().broken == rule::parameter_named_twice);
+  CHECK(std::string_view(a.refusal().why.c_str()) ==
+        "two parameters of one layer are named 'weight'; give each a name of its own");
+  const program b(llama, batch, {.tp = 2}, stack<attention_layer, used_twice>(llama, batch));
+  CHECK(!b.refused());
+  CHECK(b.traced_block(block_kind::mlp).parameters.size() == 4);  // up, down, the norm's two
+}
+
 }  // namespace

@@ -30,6 +30,8 @@ enum class rule : unsigned char {
   divisor_must_be_the_same_everywhere,
   dimension_must_be_even,
   block_fits_the_trace,
+  parameter_named_twice,
+  tied_parameters_placed_alike,
   // configurations (rules/)
   positive_sizes,
   values_in_range,

@@ -41,8 +41,13 @@ inline constexpr context context_for = context_of(Net::what, Net::task, Net::how
 template <class Net>
 struct trace_check {
   static constexpr verdict judge() {
-    program p(Net::what, Net::task, Net::how, Net::make_layers());
-    return p.refusal();
+    const auto layers = Net::make_layers();
+    for (int k = 0; k < block_kinds; ++k) {
+      tracer t(context_for<Net>);
+      layers.trace(t, static_cast<block_kind>(k));
+      if (t.refused()) return t.refusal;
+    }
+    return {};
   }
   static constexpr verdict result = judge();
 };

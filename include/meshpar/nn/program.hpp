@@ -61,6 +61,7 @@ class program {
     }
     if (refused()) return;
     list_parameters();
+    if (refused()) return;
     plan_arena();
     plan_reductions();
   }
@@ -105,7 +106,7 @@ class program {
   constexpr const parameter_entry& entry_of(block_kind k, int index) const {
     const parameter& p = traced_block(k).parameters[index];
     for (const parameter_entry& e : parameters)
-      if (same_name(declared(e), p) && (e.kind == k || is_end(e.kind) == is_end(k))) return e;
+      if ((e.kind == k && e.index == index) || (is_end(e.kind) && is_end(k) && same_name(declared(e), p))) return e;
     return parameters[0];
   }
 
@@ -125,20 +126,24 @@ class program {
 
  private:
   static constexpr bool is_end(block_kind k) { return k == block_kind::first || k == block_kind::last; }
-  static constexpr bool same_word(const char* a, const char* b) {
-    while (*a != '\0' && *a == *b) ++a, ++b;
-    return *a == *b;
-  }
-  static constexpr bool same_name(const parameter& a, const parameter& b) {
-    return same_word(a.scope, b.scope) && same_word(a.name, b.name);
-  }
   static constexpr std::int64_t padded(std::int64_t count) { return (count + 31) / 32 * 32; }
 
-  constexpr bool listed(block_kind k, int index) const {
+  // Whether the other end of the model has declared the parameter: the two are tied, and must be placed alike.
+  constexpr bool listed(block_kind k, int index) {
     const parameter& p = traced_block(k).parameters[index];
     for (const parameter_entry& e : parameters)
-      if (is_end(e.kind) && is_end(k) && same_name(declared(e), p)) return true;
+      if (is_end(e.kind) && is_end(k) && same_name(declared(e), p)) {
+        const layout here = traced_block(k).shape(p.id);
+        if (!(here == shape(e))) blocks[static_cast<int>(k)].refuse(tied_apart(p.name, shape(e), here), 0);
+        return true;
+      }
     return false;
+  }
+  static constexpr verdict tied_apart(const char* name, const layout& first, const layout& second) {
+    text t;
+    t << "the tied parameter '" << name << "' is " << name_of(first) << " at one end of the model and "
+      << name_of(second) << " at the other; give its two declarations the same dims";
+    return {.broken = rule::tied_parameters_placed_alike, .why = t};
   }
   constexpr int bucket_of(const layout& l) {
     const axis_set sync = l.replicated(where.ranks), split = l.split();

@@ -23,6 +23,15 @@ struct accumulate_op {
   static constexpr operation sum_info{.name = "grad_sum"};  // out = in + in
 };
 
+constexpr bool same_word(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+// A parameter is known to checkpoints, and to the other end of the model, by its scope and name.
+constexpr bool same_name(const parameter& a, const parameter& b) {
+  return same_word(a.scope, b.scope) && same_word(a.name, b.name);
+}
+
 // Builds the program of one block: values and records, first forward, then backward. Every operation adds its records
 // here through add(); nothing here depends on a plan's type, so it is compiled once.
 class tracer {
@@ -102,6 +111,8 @@ class tracer {
   constexpr int use_parameter(const void* key, const char* scope, const char* name, initial start, const layout& l) {
     if (const int known = find_parameter(key); known != no_value) return parameters[known].id;
     if (!has_room(parameters.size(), parameter_limit, "parameters")) return 0;
+    for (const parameter& p : parameters)
+      if (same_name(p, {.scope = scope, .name = name})) refuse_name(name);
     const int id = make(l, plan.compute, space::parameter);
     const int grad = make(dual(l, plan.ranks), plan.grad, space::gradient);
     values[id].parameter = values[grad].parameter = static_cast<std::int16_t>(parameters.size());
@@ -157,6 +168,11 @@ class tracer {
     return values.size() - 1;
   }
   constexpr void pull_back_one(int i, phase p);
+  constexpr void refuse_name(const char* name) {
+    text t;
+    t << "two parameters of one layer are named '" << name << "'; give each a name of its own";
+    refuse({.broken = rule::parameter_named_twice, .why = t}, 0);
+  }
 
   phase now_ = phase::forward;
   std::int16_t grads_[value_limit]{};     // value -> gradient value + 1

@@ -2,9 +2,11 @@
 #pragma once
 #include <meshpar/comm/threads_world.hpp>
 #include <meshpar/device/host_gemm.hpp>
+#include <meshpar/meta/fits.hpp>
 #include <meshpar/train/rank.hpp>
 
 #include <memory>
+#include <stdexcept>
 
 namespace meshpar::inline v0 {
 
@@ -56,6 +58,10 @@ struct gemm_in<First, More...> {
 template <class Net, class... Parts, class F>
 void launch(F fn, threads_options options = {}) {
   const auto p = std::make_unique<program>(Net::what, Net::task, Net::how, Net::make_layers());
+  if (p->memory.height != cost_of<Net>.height)
+    throw std::logic_error(
+        "a layer traces differently at run time than as a constant: in its forward, give each call "
+        "that uses a parameter a statement of its own, so that their order is fixed");
   run_ranks<types_of<Net>, typename gemm_in<Parts...>::type>(*p, fn, options);
 }
 
