@@ -238,7 +238,7 @@ TEST_CASE("two parameters of a layer need two names; one may be used twice") {
         "two parameters of one layer are named 'weight'; give each a name of its own");
   const program b(llama, batch, {.tp = 2}, stack<attention_layer, used_twice>(llama, batch));
   CHECK(!b.refused());
-  CHECK(b.traced_block(block_kind::mlp).parameters.size() == 4);  // up, down, the norm's two
+  CHECK(b.traced_block(block_kind::mlp).parameters.size() == 3);  // up, down, the norm's gain
 }
 
 }  // namespace
