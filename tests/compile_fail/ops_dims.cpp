@@ -175,7 +175,7 @@ struct keys_on_every_rank : heads {
     const auto h = mp::to<R>(x, axes::tp);
     const auto q = mp::contract(dims::hidden, h, r[query]);
     const auto k = mp::to<R>(mp::contract(dims::hidden, h, r[key]), axes::tp);
-    const auto o = mp::attention(q, k, k, 0, 1);  // expect: heads_and_kv_heads_disagree
+    const auto o = mp::attention(q, k, k, 0);  // expect: heads_and_kv_heads_disagree
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), o, r[output]));
   }
 };
@@ -184,7 +184,7 @@ struct keys_beside_their_queries : heads {
     const auto h = mp::to<R>(x, axes::tp);
     const auto q = mp::contract(dims::hidden, h, r[query]);
     const auto k = mp::contract(dims::hidden, h, r[key]);
-    const auto o = mp::attention(q, k, k, 0, 1);
+    const auto o = mp::attention(q, k, k, 0);
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), o, r[output]));
   }
 };

@@ -38,7 +38,7 @@ outcome run(const mp::model& m, const mp::job& j, const mp::plan& plan, kinds ta
     rank r(p, comm, table);
     r.accumulate(0, std::int64_t{j.global_batch} * m.seq, id,
                  [&](std::int64_t s, std::int64_t at) { return id(s, at + 1); });
-    const mp::step_report report = r.update(std::int64_t{j.global_batch} * m.seq, 1, {});
+    const mp::step_report report = r.update(std::int64_t{j.global_batch} * m.seq, {});
     const std::lock_guard lock(one_at_a_time);
     all.loss = report.loss;
     mp::for_each_parameter(p, r.number(),

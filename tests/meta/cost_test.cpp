@@ -126,7 +126,7 @@ void check_bytes_at_rest(const plan& how, std::int64_t bytes_each) {
     r.set_parameters(
         [](const auto&, const std::string&, std::int64_t i) { return 0.01 * static_cast<double>(i % 7 - 3); });
     r.accumulate(0, 128, token, token);
-    r.update(128, 1, {});
+    r.update(128, {});
     const std::int64_t n = p->elements();
     CHECK(written<typename Types::param>(r.memory(), a.parameters, n) +
               written<typename Types::grad>(r.memory(), a.gradients, n) +

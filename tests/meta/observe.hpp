@@ -51,7 +51,7 @@ void play_step(Rank& r, const program& p) {
   const auto label = [&](std::int64_t s, std::int64_t q) { return token(s, q + 1, p.what.vocab); };
   const std::int64_t labels = std::int64_t{p.task.global_batch} * p.what.seq;
   r.accumulate(1, labels, id, label);
-  r.update(labels, 1, {});
+  r.update(labels, {});
 }
 
 // Adds to the row of a group.

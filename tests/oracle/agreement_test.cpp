@@ -74,7 +74,7 @@ outcome run(const oracle::model& golden, const mp::plan& p) {
       return oracle::value(name, static_cast<std::uint64_t>(index));
     });
     rank.accumulate(0, labels, token, [&](std::int64_t b, std::int64_t s) { return token(b, s + 1); });
-    const mp::step_report report = rank.update(labels, 1, {});
+    const mp::step_report report = rank.update(labels, {});
     const std::lock_guard lock(all.one_at_a_time);
     all.got.loss = report.loss;
     mp::for_each_parameter(

@@ -21,7 +21,7 @@ inline std::vector<call_log> logs_of(const program& p, std::size_t capacity) {
       p,
       [&](auto& r) {
         r.accumulate(0, 32, zero, zero);
-        r.update(32, 1, {});
+        r.update(32, {});
       },
       capacity);
 }

@@ -159,7 +159,7 @@ trained train(const program& p, int steps) {
       r.accumulate(
           static_cast<std::uint64_t>(k), labels, [&](long s, long q) { return data.id(k, s, q); },
           [&](long s, long q) { return data.label(k, s, q); });
-      const step_report report = r.update(labels, k + 1, settings);
+      const step_report report = r.update(labels, settings);
       const std::lock_guard turn(one_at_a_time);
       if (r.number() == 0) result.losses.push_back(report.loss), result.norms.push_back(report.grad_norm);
       if (k == 0) gradients.take(p, r.number(), r.gradients());

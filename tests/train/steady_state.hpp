@@ -58,7 +58,7 @@ allocations allocations_of_steps_3_to_5(const meshpar::model& m, const meshpar::
     for (int step = 1; step <= 5; ++step) {
       if (step == 3) note(before);
       r.accumulate(static_cast<std::uint64_t>(step), labels, id, label);
-      r.update(labels, step, {});
+      r.update(labels, {});
       if (step == 5) note(after);
     }
   });

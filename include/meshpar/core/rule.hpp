@@ -31,6 +31,7 @@ enum class rule : unsigned char {
   dimension_must_be_even,
   block_fits_the_trace,
   parameter_named_twice,
+  parameter_in_two_states,
   tied_parameters_placed_alike,
   // configurations (rules/)
   positive_sizes,

@@ -20,13 +20,13 @@ class text_data {
   std::int64_t training_size() const { return size() - size() / 20; }
 
   // Where sample `index` of a step begins: a function of the seed, the step and the global index alone, so that every
-  // plan reads the same batch. A window is `length` tokens; needs length <= training_size().
+  // plan reads the same batch. A window is `length` tokens; needs length <= training_size(),
+  // or, for evaluation, a twentieth of size().
   std::int64_t training_window(std::uint64_t seed, std::uint64_t step, std::int64_t index, std::int64_t length) const {
     return draw(seed, step, index) % (training_size() - length + 1);
   }
   std::int64_t evaluation_window(std::int64_t index, std::int64_t length) const {
-    const std::int64_t room = size() - training_size() - length + 1;
-    return room < 1 ? size() - length : training_size() + index * length % room;
+    return training_size() + index * length % (size() - training_size() - length + 1);
   }
   std::int32_t token(std::int64_t at) const { return tokens_[static_cast<std::size_t>(at)]; }
 

@@ -57,9 +57,9 @@ template <class T, class A, class M, class G>
 void adamw(T* param, A* master, M* m, M* v, const G* grad, long n, const adamw_settings& settings, long step,
            double clip_scale = 1) {
   constexpr long piece = 4096;  // param is written while master is still in cache
+  const adamw_step<A> factors(settings, step, clip_scale);
   for (long i = 0; i < n; i += piece)
-    adamw(one_thread{}, {i, smaller(n, i + piece)}, param, master, m, v, grad,
-          adamw_step<A>(settings, step, clip_scale));
+    adamw(one_thread{}, {i, smaller(n, i + piece)}, param, master, m, v, grad, factors);
 }
 template <class G>
 double sum_of_squares(const G* grad, long n) {

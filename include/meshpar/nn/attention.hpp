@@ -41,7 +41,7 @@ struct attention_layer {
     const auto q = place(r, project(r, h, query, query_bias), query_gain);
     const auto k = place(r, project(r, h, key, key_bias), key_gain);
     const auto v = project(r, h, value, value_bias);
-    const auto o = attention(q, k, v, rate, 1);
+    const auto o = attention(q, k, v, rate);
     const auto y = to_layout_of(x, contract(over(dims::heads, dims::head_dim), o, r[output]));
     return biased ? bias(y, r(output_bias, y)) : y;
   }

@@ -57,13 +57,17 @@ template <class Change, class Net>
 struct replacement_check;
 template <class Layer, class Mine, class Net>
 struct replacement_check<replace<Layer, Mine>, Net> {
+  static constexpr bool holds = layer_check<Mine, context_for<Net>>::holds;
   static_assert(layer_check<Mine, context_for<Net>>::ok);
 };
 template <class Layer, class Net>
-struct replacement_check<replace<Layer, Layer>, Net> {};  // ours: the trace checks it
+struct replacement_check<replace<Layer, Layer>, Net> {
+  static constexpr bool holds = true;  // ours: the trace checks it
+};
 
-// The rules of operations in our own layers.
-template <class Net, bool Ours>
+// What only the trace of the whole model sees, and every rule of our own layers; where types have refused a layer, that
+// was the one error.
+template <class Net, bool LayersHold>
 struct operations_check {};
 template <class Net>
 struct operations_check<Net, true> {
@@ -81,11 +85,10 @@ struct decoder : decoder_of<typename checked_plan<M, J, P>::values, typename rep
   using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward, Parts...>;
 
  private:
+  using attention_check = replacement_check<replace<attention_layer, attention>, value>;
+  using feed_forward_check = replacement_check<replace<mlp, feed_forward>, value>;
   static_assert(checked_plan<M, J, P>::ok);
-  [[no_unique_address]] replacement_check<replace<attention_layer, attention>, value> attention_check;
-  [[no_unique_address]] replacement_check<replace<mlp, feed_forward>, value> feed_forward_check;
-  [[no_unique_address]] operations_check<value, std::is_same_v<attention, attention_layer> &&
-                                                    std::is_same_v<feed_forward, mlp>> own_check;
+  [[no_unique_address]] operations_check<value, attention_check::holds && feed_forward_check::holds> checked;
 };
 
 }  // namespace meshpar::inline v0

@@ -23,7 +23,7 @@ struct embedding_layer {
   constexpr auto forward(const auto& r, auto ids) const {
     const auto target = r.stream();
     const auto x = to_layout_of(target, embedding(r[table], ids));
-    return dropout(learned ? learned_positions(x, r(position, x)) : x, rate, 0);
+    return dropout(learned ? learned_positions(x, r(position, x)) : x, rate);
   }
 };
 

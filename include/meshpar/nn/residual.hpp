@@ -25,7 +25,7 @@ struct residual {
       : norm(m), inner(make<Inner>(m)), rate(m.dropout), scope(name), norm_scope(norm_name) {}
 
   constexpr auto forward(const auto& r, auto x) const {
-    return sum(x, dropout(inner.forward(r.in(scope), norm.forward(r.in(norm_scope), x)), rate, 0));
+    return sum(x, dropout(inner.forward(r.in(scope), norm.forward(r.in(norm_scope), x)), rate));
   }
 };
 

@@ -12,7 +12,6 @@ namespace meshpar::inline v0 {
 // site}, a = {scale, dropout rate}.
 struct attention_op {
   double rate;
-  int site;
 
   static constexpr void input_grad(tracer& t, const record& r);
   // Scores and their product with v over the causal half: 2 products of 2 flops, half of them masked.
@@ -33,7 +32,7 @@ struct attention_op {
     t.add({.op = &info,
            .in = values_of(q, k, v),
            .out = values_of(o, lse, scratch),
-           .n = {out.dims[0].local, out.dims[1].local, out.dims[2].local, d, t.shape(k).dims[2].local, site},
+           .n = {out.dims[0].local, out.dims[1].local, out.dims[2].local, d, t.shape(k).dims[2].local, t.next_site()},
            .a = {inverse_square_root(static_cast<double>(d)), rate}},
           line);
     return o;
@@ -68,8 +67,8 @@ constexpr void attention_op::input_grad(tracer& t, const record& r) {
 }
 
 template <class Q, class K, class V>
-constexpr auto attention(Q q, K k, V v, double rate, int site, int line = __builtin_LINE()) {
-  return apply(attention_op{rate, site}, line, q, k, v);
+constexpr auto attention(Q q, K k, V v, double rate, int line = __builtin_LINE()) {
+  return apply(attention_op{rate}, line, q, k, v);
 }
 
 }  // namespace meshpar::inline v0

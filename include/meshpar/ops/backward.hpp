@@ -29,14 +29,14 @@ constexpr void tracer::pull_back_one(int i, phase p) {
   part(*this, r);
 }
 
-constexpr void tracer::pull_back(int result, int seed, bool apart) {
+constexpr void tracer::pull_back(int result, int seed, backward_order order) {
   forward_records = records.size();
   grads_[result] = static_cast<std::int16_t>(seed + 1);
   for (int i = forward_records - 1; i >= 0; --i) {
     pull_back_one(i, phase::input_grad);
-    if (!apart) pull_back_one(i, phase::weight_grad);
+    if (order == backward_order::together) pull_back_one(i, phase::weight_grad);
   }
-  if (!apart) return;
+  if (order == backward_order::together) return;
   for (int i = forward_records - 1; i >= 0; --i) pull_back_one(i, phase::weight_grad);
 }
 

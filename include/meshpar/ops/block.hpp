@@ -114,36 +114,36 @@ constexpr block_sizes place_values(tracer& t) {
 
 // x [seq, batch, hidden] -> the same.
 template <class Layer>
-constexpr void trace_middle(tracer& t, const Layer& layer) {
+constexpr void trace_middle(tracer& t, const Layer& layer, backward_order order = backward_order::together) {
   const int x = t.make(t.plan.stream, t.plan.compute, space::input);
   const int y = layer.forward(traced_scope(t), traced{&t, x}).id;
   if (t.refused()) return;
   t.values[y].where = space::output;
-  t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), false);
+  t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), order);
   if (!t.refused()) t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
 }
 
 // ids [seq, batch] -> x.
 template <class Layer>
-constexpr void trace_first(tracer& t, const Layer& layer) {
+constexpr void trace_first(tracer& t, const Layer& layer, backward_order order = backward_order::together) {
   const int ids = t.make(t.plan.tokens, dtype::i32, space::ids);
   const int y = layer.forward(traced_scope(t), traced{&t, ids}).id;
   if (t.refused()) return;
   t.values[y].where = space::output;
-  t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), false);
+  t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), order);
 }
 
 // x, labels [seq, batch] -> the sum of the loss over this rank's tokens. Its gradient, the seed, is one over the number
 // of labels of the global batch: a loss may only be seeded where it is P or I over every axis.
 template <class Layer>
-constexpr void trace_last(tracer& t, const Layer& layer) {
+constexpr void trace_last(tracer& t, const Layer& layer, backward_order order = backward_order::together) {
   const int x = t.make(t.plan.stream, t.plan.compute, space::input);
   const int labels = t.make(t.plan.tokens, dtype::i32, space::labels);
   const int loss = layer.forward(traced_scope(t), traced{&t, x}, traced{&t, labels}).id;
   if (t.refused()) return;
   if (const judged j = typing::seed(t.shape(loss), t.plan.ranks); !j.holds()) return t.refuse(j.no, 0);
   t.values[loss].where = space::loss;
-  t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), t.values[loss].type, space::seed), false);
+  t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), t.values[loss].type, space::seed), order);
   if (!t.refused()) t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
 }
 

@@ -10,7 +10,6 @@ namespace meshpar::inline v0 {
 // tells where its elements stand globally.
 struct dropout_op {
   double rate;
-  int site;
 
   static constexpr void input_grad(tracer& t, const record& r) {
     const int dx = t.make(dual(t.shape(r.in[0]), t.plan.ranks), t.values[r.in[0]].type);
@@ -24,7 +23,13 @@ struct dropout_op {
   }
   static constexpr operation info{.name = "dropout", .input_grad = &input_grad};
 
-  static constexpr judged rule(const layout& x, const mesh&) { return typing::dropout(x); }
+  // The mask counts samples, positions and features, so these must be the dims.
+  static constexpr judged rule(const layout& x, const mesh&) {
+    if (x.dims.size() == 3 && x.dims[0].name == dims::seq && x.dims[1].name == dims::batch) return typing::dropout(x);
+    text t;
+    t << "dropout: takes [seq, batch, width], this is " << name_of(x);
+    return {.no = {.broken = rule::dimension_missing, .why = t}};
+  }
   constexpr int emit(tracer& t, int line, const layout& out, int x) const {
     if (rate == 0) return x;
     const std::int64_t width = out.dims.back().local;
@@ -32,17 +37,17 @@ struct dropout_op {
     t.add({.op = &info,
            .in = values_of(x),
            .out = values_of(y),
-           .n = {t.count(x) / width, width, site, out.dims[1].local},
+           .n = {t.count(x) / width, width, t.next_site(), out.dims[1].local},
            .a = {rate}},
           line);
     return y;
   }
 };
 
-// `site` tells the places of one block apart.
+// Each place of a model where dropout happens has a mask of its own.
 template <class X>
-constexpr auto dropout(X x, double rate, int site, int line = __builtin_LINE()) {
-  return apply(dropout_op{rate, site}, line, x);
+constexpr auto dropout(X x, double rate, int line = __builtin_LINE()) {
+  return apply(dropout_op{rate}, line, x);
 }
 
 }  // namespace meshpar::inline v0

@@ -112,14 +112,22 @@ template <class D>
 void layer_norm_weight_grad(D&, const bound& c) {
   using T = element_t<D>;
   using A = statistic_t<D>;
+  const bool adds = c.n(2) != 0 || c.n(3) != 0;
+  for (int i = 0; i < 2; ++i)
+    if (adds && c.n(2 + i) == 0) kernels::fill(c.output<A>(i), A{}, c.n(1));
   kernels::layer_norm_weight_grad<T>(c.output<A>(0), c.output<A>(1), c.input<T>(0), c.input<T>(1), c.input<A>(2),
-                                     c.input<A>(3), c.n(0), c.n(1), c.n(2) != 0);
+                                     c.input<A>(3), c.n(0), c.n(1), adds);
 }
 
 template <class D>
 void sum(D&, const bound& c) {
   using T = element_t<D>;
   kernels::add(c.output<T>(0), c.input<T>(0), c.input<T>(1), c.n(0));
+}
+// A wide gradient in the element type.
+template <class D>
+void narrow(D&, const bound& c) {
+  kernels::cast(c.output<element_t<D>>(0), c.input<statistic_t<D>>(0), c.n(0));
 }
 // A wide gradient is added to a narrow one.
 template <class D>
@@ -139,7 +147,7 @@ void bias_grad(D&, const bound& c) {
 template <class D>
 kernels::dropout_mask mask_of(const D& d, const bound& c, std::int64_t site, double rate) {
   return kernels::dropout_at(d.now.training ? rate : 0, d.now.seed, d.now.step,
-                             static_cast<std::uint64_t>(c.site * 8 + site));
+                             static_cast<std::uint64_t>(c.site * tracer::record_limit + site));
 }
 template <class D>
 void dropout(D& d, const bound& c) {
@@ -154,8 +162,8 @@ void rotary(D&, const bound& c) {
   using T = element_t<D>;
   const auto* cosine = c.input<statistic_t<D>>(1);
   const std::int64_t positions = c.n(0), rows = c.n(1), d = c.n(2);
-  kernels::rotary(c.output<T>(0), c.input<T>(0), kernels::consecutive_positions{0, 1}, cosine,
-                  cosine + positions * d / 2, positions, rows, d, rows * d, rows * d, c.n(3) != 0);
+  kernels::rotary(c.output<T>(0), c.input<T>(0), kernels::consecutive_positions{c.first[0], 1}, cosine,
+                  cosine + c.n(4) * d / 2, positions, rows, d, rows * d, rows * d, c.n(3) != 0);
 }
 
 template <class D>
@@ -274,6 +282,7 @@ inline constexpr runner<D> table[] = {
     {&sum_op::info, &sum<D>},
     {&accumulate_op::sum_info, &sum<D>},
     {&accumulate_op::info, &accumulate<D>},
+    {&accumulate_op::narrow_info, &narrow<D>},
     {&bias_op::info, &bias<D>},
     {&bias_op::grad_info, &bias_grad<D>},
     {&dropout_op::info, &dropout<D>},

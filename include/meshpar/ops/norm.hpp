@@ -6,7 +6,7 @@
 namespace meshpar::inline v0 {
 
 // RMSNorm (Zhang and Sennrich 2019) over the last dim: y = x / sqrt(mean(x^2) + eps) * gain; LayerNorm (Ba et al. 2016)
-// also subtracts the mean and adds a bias. n = {rows, width, add to gradients}, a = {eps}. What is saved beside x are
+// also subtracts the mean and adds a bias. n = {rows, width, add to the gain's gradient, to the bias's}, a = {eps}. What is saved beside x are
 // the row statistics {1/deviation} or {mean, 1/deviation}.
 struct norm_op {
   static constexpr void input_grad(tracer& t, const record& r);
@@ -45,7 +45,7 @@ constexpr void norm_op::weight_grad(tracer& t, const record& r) {
            .n = {r.n[0], r.n[1]}};
   for (int i = 1; i < r.out.size(); ++i) g.in.push_back(r.out[i]);
   for (int i = 1; i < r.in.size(); ++i) g.out.push_back(static_cast<std::int16_t>(t.grad_target(r.in[i])));
-  g.n[2] = t.adds(g.out[0]);
+  for (int i = 0; i < g.out.size(); ++i) g.n[2 + i] = t.adds(g.out[i]);
   t.add(g, r.line);
   for (int i = 1; i < r.in.size(); ++i) t.deliver(r.in[i], g.out[i - 1]);
 }

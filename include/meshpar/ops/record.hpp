@@ -22,6 +22,10 @@ struct operation {
 // The part of the step that a record belongs to.
 enum class phase : std::uint8_t { forward, input_grad, weight_grad };
 
+// How a backward pass is put together: each operation's weight gradient right after its input gradient, or (for
+// schedules that fill bubbles with them) all weight gradients after all input gradients.
+enum class backward_order : std::uint8_t { together, apart };
+
 inline constexpr int no_value = -1;
 
 using value_list = fixed_vector<std::int16_t, 8>;

@@ -20,6 +20,7 @@ struct parameter {
 // y += x in another type, or z = x + y of gradients; n = {elements}.
 struct accumulate_op {
   static constexpr operation info{.name = "accumulate"};    // out += in
+  static constexpr operation narrow_info{.name = "narrow"};  // out = in
   static constexpr operation sum_info{.name = "grad_sum"};  // out = in + in
 };
 
@@ -109,7 +110,10 @@ class tracer {
     return no_value;
   }
   constexpr int use_parameter(const void* key, const char* scope, const char* name, initial start, const layout& l) {
-    if (const int known = find_parameter(key); known != no_value) return parameters[known].id;
+    if (const int known = find_parameter(key); known != no_value) {
+      if (!(shape(parameters[known].id) == l)) refuse_states(name);
+      return parameters[known].id;
+    }
     if (!has_room(parameters.size(), parameter_limit, "parameters")) return 0;
     for (const parameter& p : parameters)
       if (same_name(p, {.scope = scope, .name = name})) refuse_name(name);
@@ -119,6 +123,9 @@ class tracer {
     parameters.push_back({key, scope, name, start, static_cast<std::int16_t>(id), static_cast<std::int16_t>(grad)});
     return id;
   }
+
+  // The number of a place of this block where dropout happens.
+  constexpr int next_site() { return sites_++; }
 
   // ---- for pullbacks
 
@@ -149,18 +156,26 @@ class tracer {
     const int p = values[id].parameter;
     const dtype wide = accumulator_of(plan.compute);
     if (p != no_value && values[parameters[p].grad].type == wide) return parameters[p].grad;
-    return make(dual(shape(id), plan.ranks), p != no_value ? wide : values[id].type);
+    return make(dual(shape(id), plan.ranks), wide);
   }
   constexpr bool adds(int target) const { return values[target].parameter != no_value; }
   constexpr void deliver(int id, int term) {
     const int p = values[id].parameter;
-    if (p == no_value) return contribute(id, term);
+    if (p == no_value) return contribute(id, narrowed(term, values[id].type));
     if (term == parameters[p].grad) return;
     add({.op = &accumulate_op::info, .in = values_of(term), .out = values_of(parameters[p].grad), .n = {count(term)}});
   }
 
+  // A term in an element type.
+  constexpr int narrowed(int term, dtype type) {
+    if (values[term].type == type) return term;
+    const int out = make(shape(term), type);
+    add({.op = &accumulate_op::narrow_info, .in = values_of(term), .out = values_of(out), .n = {count(term)}});
+    return out;
+  }
+
   // Traces the backward pass of all forward records, the gradient of `result` being the value `seed`.
-  constexpr void pull_back(int result, int seed, bool apart);
+  constexpr void pull_back(int result, int seed, backward_order order);
 
  private:
   constexpr int push(const value& v) {
@@ -174,7 +189,15 @@ class tracer {
     refuse({.broken = rule::parameter_named_twice, .why = t}, 0);
   }
 
+  constexpr void refuse_states(const char* name) {
+    text t;
+    t << "parameter '" << name << "' is used as invariant and as replicated in one layer; use it in one state, with "
+      << "r[p] or with r(p, x)";
+    refuse({.broken = rule::parameter_in_two_states, .why = t}, 0);
+  }
+
   phase now_ = phase::forward;
+  int sites_ = 0;
   std::int16_t grads_[value_limit]{};     // value -> gradient value + 1
   std::int16_t gathered_[value_limit]{};  // value -> value gathered again in backward + 1
 };

@@ -5,7 +5,7 @@
 
 namespace meshpar::inline v0 {
 
-// The only operation that communicates. A record of a collective has n = {kind, outer, inner elements, ranks}: the
+// The only operation that communicates. A record of a collective has n = {kind, outer, inner elements, ranks, type in which sums are taken}: the
 // operand of a gather is [outer][inner], its result [outer][ranks][inner]; a reduce-scatter is the reverse; an
 // all-reduce has inner elements in all.
 struct to_op {
@@ -28,12 +28,13 @@ constexpr int to_op::emit_to(tracer& t, int line, const layout& target, int id) 
   const int dim = step.to_dim >= 0 ? step.to_dim : step.from_dim;
   for (int i = 0; i < dim; ++i) outer *= target.dims[i].local;  // a collective without a dim: one run
   const int ranks = t.plan.ranks.size(step.along);
+  const bool whole = step.kind == typing::collective::all_reduce || step.kind == typing::collective::all_reduce_max;
   const std::int64_t larger = t.count(id) > t.count(out) ? t.count(id) : t.count(out);
   t.add({.op = &info,
          .in = values_of(id),
          .out = values_of(out),
-         .n = {static_cast<std::int64_t>(step.kind), outer,
-               step.kind == typing::collective::all_reduce ? t.count(id) : larger / outer / ranks, ranks},
+         .n = {static_cast<std::int64_t>(step.kind), outer, whole ? t.count(id) : larger / outer / ranks, ranks,
+               static_cast<std::int64_t>(t.plan.reduce)},
          .along = step.along},
         line);
   return out;
@@ -47,7 +48,7 @@ constexpr void to_op::emit_all_reduce(tracer& t, int line, int id, std::int64_t 
          .in = values_of(id),
          .out = values_of(id),
          .n = {static_cast<std::int64_t>(max ? typing::collective::all_reduce_max : typing::collective::all_reduce), 1,
-               elements, ranks},
+               elements, ranks, static_cast<std::int64_t>(t.values[id].type)},
          .along = along},
         line);
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 namespace meshpar::inline v0 {
@@ -23,8 +24,9 @@ class generator {
     gathered_.resize(static_cast<std::size_t>(width() * r.plan().where.ranks.size(split_)));
   }
 
-  // `count` tokens after `prompt`, drawn at a temperature; the same on every plan up to rounding.
+  // `count` tokens after `prompt`, drawn at a temperature (0: the likeliest); the same on every plan up to rounding.
   std::vector<std::int32_t> write(std::vector<std::int32_t> prompt, int count, double temperature, std::uint64_t seed) {
+    if (prompt.empty()) throw std::invalid_argument("a text is written on from a prompt of at least one token");
     for (int i = 0; i < count; ++i) prompt.push_back(next(prompt, temperature, seed, i));
     return prompt;
   }
@@ -60,6 +62,8 @@ class generator {
     const int vocab = rank_.plan().what.vocab;
     double top = -1e300, total = 0;
     for (int i = 0; i < vocab; ++i) top = std::fmax(top, at(i));
+    for (int i = 0; i < vocab && temperature <= 0; ++i)
+      if (at(i) == top) return i;
     for (int i = 0; i < vocab; ++i) total += std::exp((at(i) - top) / temperature);
     const philox_counter c = philox({{static_cast<std::uint32_t>(number), 0, 0, 0}}, philox_stream(seed, 0x9e4, 0));
     double left = total * c.word[0] / 4294967296.0;

@@ -47,7 +47,7 @@ class optimizer {
   }
 
   // Needs the gradients of the whole step and the sum of the loss over this rank's tokens.
-  step_report step(double loss_sum, std::int64_t labels, long number, const optimizer_settings& s) {
+  step_report step(double loss_sum, std::int64_t labels, const optimizer_settings& s) {
     for (int i = 0; i < program_.reductions.size(); ++i)
       if (!is_totals(i)) reduce(i);
     // In one message: the loss, counted on the ranks that hold different tokens, and the squares.
@@ -58,7 +58,7 @@ class optimizer {
       if (is_totals(i)) reduce(i);
     step_report r{.loss = totals[0] / static_cast<double>(labels), .grad_norm = std::sqrt(totals[1])};
     r.skipped = !std::isfinite(r.grad_norm);
-    if (!r.skipped) update(s, number, clip_scale(s, r.grad_norm));
+    if (!r.skipped) update(s, ++applied_, clip_scale(s, r.grad_norm));
     return r;
   }
 
@@ -110,6 +110,7 @@ class optimizer {
   std::vector<group> groups_;
   std::vector<bool> counts_here_;
   bool loss_here_ = false;
+  long applied_ = 0;  // steps that changed something: what Adam's bias correction counts
 };
 
 }  // namespace meshpar::inline v0

@@ -5,6 +5,8 @@
 #include <meshpar/train/initial.hpp>
 #include <meshpar/train/optimizer.hpp>
 
+#include <stdexcept>
+
 namespace meshpar::inline v0 {
 
 // The four element types of a plan's precision.
@@ -29,7 +31,7 @@ class rank {
   // `kinds` is what runs each kind of operation: a table of one's own can time or log every call, or, by extended(),
   // run operations of one's own.
   rank(const program& p, Comm& comm, std::span<const runner<device>> kinds = host_kinds::calls_of<device>)
-      : what_(p),
+      : what_(runnable(p)),
         number_(comm.rank()),
         device_{&comm, {.seed = p.task.seed}},
         memory_(p.memory.height),
@@ -83,8 +85,8 @@ class rank {
   }
   double loss_sum() const { return scalars()[1]; }
   double sum_over_tokens(double mine) { return optimizer_.sum_over_tokens(mine); }
-  step_report update(std::int64_t labels, long number, const optimizer_settings& s) {
-    return optimizer_.step(loss_sum(), labels, number, s);
+  step_report update(std::int64_t labels, const optimizer_settings& s) {
+    return optimizer_.step(loss_sum(), labels, s);
   }
 
   // The forward pass alone, without dropout, over one micro-batch; the loss is the sum over this rank's tokens.
@@ -105,6 +107,13 @@ class rank {
   }
   double* scalars() const { return at<double>(what_.memory.scalars); }
 
+  static const program& runnable(const program& p) {
+    if (p.refused()) throw std::logic_error(p.refusal().why.c_str());
+    const precisions& has = p.how.precision;
+    if (has.param != dtype_of<T> || has.grad != dtype_of<G> || has.master != dtype_of<A> || has.moments != dtype_of<M>)
+      throw std::logic_error("the element types of this rank are not those of the plan's precision");
+    return p;
+  }
   void initialise() {
     set_parameters([this](const parameter_entry& e, const std::string& name, std::int64_t index) {
       return initial_value(what_, what_.declared(e), kernels::name_hash(name.c_str()), index);
@@ -121,7 +130,7 @@ class rank {
           const std::int64_t at_byte =
               what_.memory.constants.offset + what_.constants_at(static_cast<block_kind>(k)) + t.values[r.in[1]].offset;
           S* table = reinterpret_cast<S*>(memory_.at(at_byte));
-          kernels::rotary_tables(table, table + r.n[0] * r.n[2] / 2, r.n[0], r.n[2], r.a[0]);
+          kernels::rotary_tables(table, table + r.n[4] * r.n[2] / 2, r.n[4], r.n[2], r.a[0]);
         }
     }
   }

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace meshpar::inline v0 {
@@ -35,7 +37,14 @@ struct trained_step {
 template <class Rank>
 class trainer {
  public:
-  trainer(Rank& r, const text_data& data) : rank_(r), data_(data) {}
+  // Throws one line when the text is too short for a window in either of its parts.
+  trainer(Rank& r, const text_data& data) : rank_(r), data_(data) {
+    const std::int64_t length = r.plan().what.seq + 1, held_out = data.size() - data.training_size();
+    if (data.training_size() < length || held_out < length)
+      throw std::runtime_error("the text has " + std::to_string(data.size()) + " tokens, but windows of " +
+                               std::to_string(length) + " need " + std::to_string(20 * length) +
+                               ": give a longer text or a shorter seq");
+  }
 
   std::int64_t labels() const { return std::int64_t{rank_.plan().task.global_batch} * rank_.plan().what.seq; }
 
@@ -60,7 +69,7 @@ class trainer {
         [&](std::int64_t sample, std::int64_t position) { return data_.token(at(sample) + position + 1); });
     optimizer_settings o = s.optimizer;
     o.adam.learning_rate = learning_rate_at(s, number);
-    const step_report r = rank_.update(labels(), number, o);
+    const step_report r = rank_.update(labels(), o);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     return {number, r, o.adam.learning_rate, took.count()};
   }

@@ -4,7 +4,7 @@
 
 namespace meshpar::inline v0::typing {
 
-// How a value changes its layout. Only the first five and permute talk to other ranks.
+// How a value changes its layout. Those from all_gather to permute talk to other ranks.
 enum class collective : unsigned char {
   none,
   all_gather,
