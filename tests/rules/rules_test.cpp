@@ -136,8 +136,9 @@ using mp::dtype;
 static_assert(holds(mp::precision_is_supported, kept_in(mp::mixed_bf16)));
 static_assert(holds(mp::precision_is_supported, kept_in(mp::mixed_bf16_grads)));
 static_assert(holds(mp::precision_is_supported, kept_in(mp::all_f64)));
-static_assert(holds(mp::precision_is_supported,
-                    kept_in({.param = dtype::bf16, .grad = dtype::bf16, .reduce = dtype::bf16})));
+static_assert(refused(mp::precision_is_supported,
+                      kept_in({.param = dtype::bf16, .grad = dtype::bf16, .reduce = dtype::bf16}),
+                      rule::precision_is_supported, 2, 2, "reduce bf16 is not supported; use f32"));
 static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::bf16, .reduce = dtype::bf16}),
                       rule::precision_is_supported, 2, 2, "reduce bf16 is not supported; use f32"));
 static_assert(refused(mp::precision_is_supported, kept_in({.param = dtype::bf16, .master = dtype::bf16}),

@@ -129,10 +129,17 @@ template <class D>
 void narrow(D&, const bound& c) {
   kernels::cast(c.output<element_t<D>>(0), c.input<statistic_t<D>>(0), c.n(0));
 }
-// A wide gradient is added to a narrow one.
+// A term, wide or narrow, is added to a parameter's gradient, wide or narrow.
+template <class D, class To>
+void accumulate_in(const bound& c) {
+  if (static_cast<dtype>(c.n(1)) == dtype_of<element_t<D>>)
+    kernels::accumulate(c.output<To>(0), c.input<element_t<D>>(0), c.n(0));
+  else kernels::accumulate(c.output<To>(0), c.input<statistic_t<D>>(0), c.n(0));
+}
 template <class D>
 void accumulate(D&, const bound& c) {
-  kernels::accumulate(c.output<element_t<D>>(0), c.input<statistic_t<D>>(0), c.n(0));
+  if (c.out_type == dtype_of<element_t<D>>) accumulate_in<D, element_t<D>>(c);
+  else accumulate_in<D, statistic_t<D>>(c);
 }
 template <class D>
 void bias(D&, const bound& c) {

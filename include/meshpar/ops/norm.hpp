@@ -6,8 +6,8 @@
 namespace meshpar::inline v0 {
 
 // RMSNorm (Zhang and Sennrich 2019) over the last dim: y = x / sqrt(mean(x^2) + eps) * gain; LayerNorm (Ba et al. 2016)
-// also subtracts the mean and adds a bias. n = {rows, width, add to the gain's gradient, to the bias's}, a = {eps}. What is saved beside x are
-// the row statistics {1/deviation} or {mean, 1/deviation}.
+// also subtracts the mean and adds a bias. n = {rows, width, add to the gain's gradient, to the bias's}, a = {eps}.
+// What is saved beside x are the row statistics {1/deviation} or {mean, 1/deviation}.
 struct norm_op {
   static constexpr void input_grad(tracer& t, const record& r);
   static constexpr void weight_grad(tracer& t, const record& r);

@@ -7,8 +7,8 @@ namespace meshpar::inline v0 {
 
 // Rotary position embedding (Su et al. 2021, arXiv 2104.09864), pairs (i, i + head_dim / 2), of x [seq, batch, heads,
 // head_dim]. Its pullback is the rotation by the opposite angle. n = {positions here, rows per position, head_dim,
-// backward, positions of the whole sequence}, a = {theta}; the operand's layout tells its global positions. The table of angles is a constant of the
-// program: [positions of the whole sequence, head_dim] of cosines, then sines.
+// backward, positions of the whole sequence}, a = {theta}; the operand's layout tells its global positions. The table
+// of angles is a constant of the program: [positions of the whole sequence, head_dim] of cosines, then sines.
 struct rotary_op {
   double theta;
 

@@ -19,9 +19,9 @@ struct parameter {
 
 // y += x in another type, or z = x + y of gradients; n = {elements}.
 struct accumulate_op {
-  static constexpr operation info{.name = "accumulate"};    // out += in
+  static constexpr operation info{.name = "accumulate"};     // out += in
   static constexpr operation narrow_info{.name = "narrow"};  // out = in
-  static constexpr operation sum_info{.name = "grad_sum"};  // out = in + in
+  static constexpr operation sum_info{.name = "grad_sum"};   // out = in + in
 };
 
 constexpr bool same_word(const char* a, const char* b) {
@@ -89,7 +89,7 @@ class tracer {
     value v = values[id];
     v.shape = l;
     v.same_as = static_cast<std::int16_t>(id);
-    v.made_by = no_value;
+    v.made_by = v.parameter = no_value;  // its gradient reaches the parameter through the transition
     return push(v);
   }
 
@@ -136,6 +136,7 @@ class tracer {
   // Adds a term to a value's gradient. Its layout is dual to the value's by the transition and product rules.
   constexpr void contribute(int id, int term) {
     if (!wants_grad(id)) return;
+    if (values[id].parameter != no_value) return deliver(id, term);
     if (grads_[id] == 0) {
       grads_[id] = static_cast<std::int16_t>(term + 1);
       return;
@@ -163,7 +164,10 @@ class tracer {
     const int p = values[id].parameter;
     if (p == no_value) return contribute(id, narrowed(term, values[id].type));
     if (term == parameters[p].grad) return;
-    add({.op = &accumulate_op::info, .in = values_of(term), .out = values_of(parameters[p].grad), .n = {count(term)}});
+    add({.op = &accumulate_op::info,
+         .in = values_of(term),
+         .out = values_of(parameters[p].grad),
+         .n = {count(term), static_cast<std::int64_t>(values[term].type)}});
   }
 
   // A term in an element type.

@@ -5,9 +5,9 @@
 
 namespace meshpar::inline v0 {
 
-// The only operation that communicates. A record of a collective has n = {kind, outer, inner elements, ranks, type in which sums are taken}: the
-// operand of a gather is [outer][inner], its result [outer][ranks][inner]; a reduce-scatter is the reverse; an
-// all-reduce has inner elements in all.
+// The only operation that communicates. A record of a collective has n = {kind, outer, inner elements, ranks, type in
+// which sums are taken}: the operand of a gather is [outer][inner], its result [outer][ranks][inner]; a reduce-scatter
+// is the reverse; an all-reduce has inner elements in all.
 struct to_op {
   static constexpr void input_grad(tracer& t, const record& r);
   static constexpr operation info{.name = "to", .input_grad = &input_grad};

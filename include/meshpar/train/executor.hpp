@@ -85,7 +85,7 @@ class executor {
   std::int64_t offset_of(int block, int id) const {
     const block_kind kind = program_.kind_of(block);
     const tracer& t = program_.traced_block(kind);
-    const value& v = t.values[id];
+    const value& v = t.values[root_of(t, id)];
     const arena_plan& a = program_.memory;
     switch (v.where) {
       case space::parameter: return a.parameters.offset + element_of(block, v.parameter) * size_of(v.type);
