@@ -25,12 +25,10 @@ TEST_CASE("a text is its bytes") {
 }
 
 TEST_CASE("a file that is absent or too short is named, with what to do") {
-  CHECK_THROWS_WITH(read_text("no/such/file"),
-                    "cannot read the text 'no/such/file': give a readable file with --text FILE");
+  CHECK_THROWS_WITH(read_text("no/such/file"), "cannot read the text 'no/such/file': give a readable file");
   const temporary_file f("short");
-  CHECK_THROWS_WITH(
-      read_text(f.path, 100),
-      "the text 'text_test.tmp' has 5 bytes, but at least 100 are needed: give a longer one with --text FILE");
+  CHECK_THROWS_WITH(read_text(f.path, 100),
+                    "the text 'text_test.tmp' has 5 bytes, but at least 100 are needed: give a longer one");
   CHECK_THROWS(read_text("."));  // a folder
 }
 

@@ -51,9 +51,9 @@ static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.dropout = 1; 
 static_assert(refused(mp::values_in_range, with([](setup& s) { s.j.label_smoothing = -0.25; }), rule::values_in_range,
                       0, 0, "label_smoothing (-0.25) must be at least 0 and below 1"));
 static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.norm_eps = 0; }), rule::values_in_range, 0, 0,
-                      "norm_eps (0) must be above 0"));
+                      "norm_eps (0) must be above 0 and finite"));
 static_assert(refused(mp::values_in_range, with([](setup& s) { s.m.rope_theta = -10000; }), rule::values_in_range,
-                      -10000, 0, "rope_theta (-10000) must be above 0"));
+                      -10000, 0, "rope_theta (-10000) must be above 0 and finite"));
 static_assert(refused(mp::values_in_range, with([](setup& s) { s.p.zero = 4; }), rule::values_in_range, 4, 0,
                       "zero (4) must be 0, 1, 2 or 3"));
 static_assert(mp::decimal(1.100001) == "1.100001" && mp::decimal(1e-9) == "0" && mp::decimal(1.5e12) == "above 1e12");

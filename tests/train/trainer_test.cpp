@@ -96,6 +96,22 @@ TEST_CASE("a step whose norm is not finite changes nothing, on every rank, and s
   }
 }
 
+TEST_CASE("a token outside the vocabulary ends the run and is named") {
+  std::vector<std::int32_t> tokens(4000, 63);
+  tokens.resize(4200, 64);  // the held-out part
+  const text_data data(tokens);
+  CHECK_THROWS_WITH(on_ranks(alone, [&](auto& r) { return trainer(r, data).evaluate(1); }),
+                    "rank 0 failed: token 64 (sample 0, position 9) is not in the vocabulary of 64: set vocab above "
+                    "the largest token");
+}
+
+TEST_CASE("a text too short for a window of its held-out part is refused") {
+  const text_data data(std::vector<std::int32_t>(200, 1));
+  CHECK_THROWS_WITH(on_ranks(alone, [&](auto& r) { return trainer(r, data).labels(); }),
+                    "rank 0 failed: the text has 200 tokens, but windows of 17 need 340: give a longer text or a "
+                    "shorter seq");
+}
+
 TEST_CASE("every rank of every plan writes the same text") {
   const text_data data = counting_text();
   const auto write = [&](auto& r) {

@@ -42,16 +42,21 @@ class text_data {
 // `at_least` bytes.
 inline text_data read_text(const std::string& path, std::int64_t at_least = 1024) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read the text '" + path + "': give a readable file with --text FILE");
+  if (!file) throw std::runtime_error("cannot read the text '" + path + "': give a readable file");
   std::vector<std::int32_t> tokens;
   try {
-    for (std::istreambuf_iterator<char> c(file), end; c != end; ++c) tokens.push_back(static_cast<unsigned char>(*c));
+    constexpr std::size_t most = std::size_t{1} << 28;  // bytes: a device that never ends is a file, too
+    for (std::istreambuf_iterator<char> c(file), end; c != end; ++c) {
+      if (tokens.size() == most)
+        throw std::runtime_error("the text '" + path + "' is longer than 256 MiB: give a part of it");
+      tokens.push_back(static_cast<unsigned char>(*c));
+    }
   } catch (const std::ios_base::failure&) {  // as for a folder
-    throw std::runtime_error("reading the text '" + path + "' failed: give a readable file with --text FILE");
+    throw std::runtime_error("reading the text '" + path + "' failed: give a readable file");
   }
   if (static_cast<std::int64_t>(tokens.size()) < at_least)
     throw std::runtime_error("the text '" + path + "' has " + std::to_string(tokens.size()) + " bytes, but at least " +
-                             std::to_string(at_least) + " are needed: give a longer one with --text FILE");
+                             std::to_string(at_least) + " are needed: give a longer one");
   return text_data(std::move(tokens));
 }
 

@@ -40,13 +40,15 @@ inline constexpr context context_for = context_of(Net::what, Net::task, Net::how
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
 struct trace_check {
+  static constexpr verdict judge(block_kind kind) {
+    const context plan = context_for<Net>;
+    tracer t(plan);
+    Net::make_layers().trace(t, kind);
+    return t.refusal;
+  }
   static constexpr verdict judge() {
-    const auto layers = Net::make_layers();
-    for (int k = 0; k < block_kinds; ++k) {
-      tracer t(context_for<Net>);
-      layers.trace(t, static_cast<block_kind>(k));
-      if (t.refused()) return t.refusal;
-    }
+    for (int k = 0; k < block_kinds; ++k)
+      if (const verdict v = judge(static_cast<block_kind>(k)); !v.holds()) return v;
     return {};
   }
   static constexpr verdict result = judge();

@@ -45,6 +45,7 @@ constexpr verdict positive_sizes(const model& m, const job& j, const plan& p) {
 // x with at most six decimals.
 constexpr text decimal(double x) {
   text t;
+  if (!(x == x)) return t << "not a number";
   if (x < 0) t << '-';
   if (x < 0) x = -x;
   if (x > 1e12) return t << "above 1e12";
@@ -61,13 +62,16 @@ constexpr verdict values_in_range(const model& m, const job& j, const plan& p) {
   const auto outside = [](const char* name, double value, const char* range) {
     text t;
     t << name << " (" << decimal(value) << ") must be " << range;
-    return refuse(rule::values_in_range, static_cast<long>(value), 0, {fix::see_sentence}, t);
+    return refuse(rule::values_in_range, value > -1e12 && value < 1e12 ? static_cast<long>(value) : 0, 0,
+                  {fix::see_sentence}, t);
   };
   if (!(m.dropout >= 0 && m.dropout < 1)) return outside("dropout", m.dropout, "at least 0 and below 1");
   if (!(j.label_smoothing >= 0 && j.label_smoothing < 1))
     return outside("label_smoothing", j.label_smoothing, "at least 0 and below 1");
-  if (!(m.norm_eps > 0)) return outside("norm_eps", m.norm_eps, "above 0");
-  if (!(m.rope_theta > 0)) return outside("rope_theta", m.rope_theta, "above 0");
+  if (!(m.norm_eps > 0 && m.norm_eps < 1e12)) return outside("norm_eps", m.norm_eps, "above 0 and finite");
+  if (!(m.rope_theta > 0 && m.rope_theta < 1e12)) return outside("rope_theta", m.rope_theta, "above 0 and finite");
+  if (double{1} * p.pp * p.dp * p.cp * p.tp > 1 << 30)
+    return outside("the number of ranks", double{1} * p.pp * p.dp * p.cp * p.tp, "at most 2^30");
   if (p.zero < 0 || p.zero > 3) return outside("zero", p.zero, "0, 1, 2 or 3");
   return {};
 }

@@ -134,6 +134,14 @@ class rank {
         }
     }
   }
+  // A token of the vocabulary, or a label of -1 (none). Anything else would be a row of zeros or a target that nobody
+  // has.
+  std::int32_t known(std::int32_t token, std::int32_t least, std::int64_t sample, std::int64_t position) const {
+    if (token >= least && token < what_.what.vocab) return token;
+    throw std::out_of_range("token " + std::to_string(token) + " (sample " + std::to_string(sample) + ", position " +
+                            std::to_string(position) + ") is not in the vocabulary of " +
+                            std::to_string(what_.what.vocab) + ": set vocab above the largest token");
+  }
   // The ids and labels that this rank holds of a micro-batch, [seq, batch].
   template <class Ids, class Labels>
   void load(int micro_batch, Ids ids, Labels label) {
@@ -146,8 +154,8 @@ class rank {
       for (std::int64_t b = 0; b < l.dims[1].local; ++b) {
         const std::int64_t position = global_index(l.dims[0], m, number_, s);
         const std::int64_t sample = device_.now.first_sample + global_index(l.dims[1], m, number_, b);
-        *id_out++ = ids(sample, position);
-        *label_out++ = label(sample, position);
+        *id_out++ = known(ids(sample, position), 0, sample, position);
+        *label_out++ = known(label(sample, position), -1, sample, position);
       }
   }
 
