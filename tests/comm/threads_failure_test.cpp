@@ -172,7 +172,7 @@ TEST_CASE("a time-out names who has not come and what they are in") {
         try {
           call.wait();
         } catch (const mp::comm_error& e) {
-          CHECK(contains(e.what(), "rank 2: receive 'activation' [tag 0, 4 bytes] waited 0."));
+          CHECK(contains(e.what(), "rank 2: receive 'activation' [tag 0, 4 bytes] waited "));
           break;
         }
       }
@@ -183,7 +183,8 @@ TEST_CASE("a time-out names who has not come and what they are in") {
     }
   });
   for (const std::size_t r : {0u, 1u}) {
-    CHECK(contains(said[r], "all_reduce 'gradients' [1 x 1 f32, sum in f32] waited 0.3 s for rank 2 ("));
+    CHECK(contains(said[r], "all_reduce 'gradients' [1 x 1 f32, sum in f32] waited "));
+    CHECK(contains(said[r], " s for rank 2 ("));
     CHECK(contains(said[r], "receive 'activation'), rank 3 (computing after barrier 'loss')"));
   }
 }
