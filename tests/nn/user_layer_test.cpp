@@ -119,11 +119,11 @@ TEST_CASE("the gradient of a computed bias is summed wide, then narrowed, in bf1
   for (std::size_t i = 0; i < exact.size(); ++i) CHECK(std::abs(exact[i] - narrow[i]) < 0.05 * most);
 }
 
-TEST_CASE("a rank refuses a refused program and types that are not the plan's") {
-  const program refused_one(sizes, work, {}, stack<attention_layer, mlp>(sizes, work));
+TEST_CASE("a rank refuses element types that are not those of the plan") {
+  const program f32_one(sizes, work, {}, stack<attention_layer, mlp>(sizes, work));
   threads_world world(1);
   CHECK_THROWS_WITH(world.run([&](threads& comm) {
-    rank<element_types<double, double, double, double>, plain_gemm, threads> r(refused_one, comm);
+    rank<element_types<double, double, double, double>, plain_gemm, threads> r(f32_one, comm);
   }),
                     "rank 0 failed: the element types of this rank are not those of the plan's precision");
 }
