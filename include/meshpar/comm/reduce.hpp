@@ -51,14 +51,16 @@ void reduce_block(const void* const* in, int n, reduce_target to, long at) {
   for (int q = 0; q < to.count; ++q) {
     E* target = static_cast<E*>(to.out[q]) + at;
     if (Width > 1 && to.stream) stream_block(target, rounded, sizeof rounded);
-    else __builtin_memcpy(target, rounded, sizeof rounded);
+    else
+      for (int j = 0; j < Width; ++j) target[j] = rounded[j];
   }
 }
 
-// Each input is read and each output is written once: the sums of a block stay in the first cache.
+// Each input is read and each output is written once: the sums of a block stay in registers, or, where elements are
+// converted, in the first cache (compilers unroll shorter blocks before they vectorise the conversion).
 template <class E, class A, reduction How, int N>
 void reduce_range_of(const void* const* in, int n, reduce_target to, long at, long end) {
-  constexpr int wide = static_cast<int>(1024 / sizeof(A)), narrow = wide / 16;
+  constexpr int wide = static_cast<int>((__is_same(E, A) ? 512 : 1024) / sizeof(A)), narrow = 16;
   for (; at + wide <= end; at += wide) reduce_block<E, A, How, wide, N>(in, n, to, at);
   for (; at + narrow <= end; at += narrow) reduce_block<E, A, How, narrow, N>(in, n, to, at);
   for (; at < end; ++at) reduce_block<E, A, How, 1, N>(in, n, to, at);

@@ -85,7 +85,7 @@ class threads : public blocking<threads> {
     return start(g, make(call_kind::barrier, 1, 0), nullptr, 0, nullptr);
   }
 
-  // A message reaches the oldest receive of its tag; both sides state its bytes. Up to 8 KiB are buffered, a longer
+  // A message reaches the oldest receive of its tag; both sides state its bytes. Up to 4 KiB are buffered, a longer
   // send completes when it has been received.
   in_flight start_send(const meshpar::group& g, int peer, const void* data, long bytes, long tag = 0) {
     return {*engine_, engine_->start_send(g, make_message(call_kind::send, peer, bytes, tag), data)};
@@ -101,10 +101,7 @@ class threads : public blocking<threads> {
   // For counts that n divides these are the bytes that a ring sends: (n-1)/n of the whole vector for all_gather and
   // reduce_scatter, twice that for all_reduce. Where it does not, ring rank r sends as much in total over all ranks,
   // and chunk_of says which ranks have the longer chunks.
-  long received(const meshpar::group& g) const {
-    const threading::member& m = engine_->at(g);
-    return m.received + m.credited.load(std::memory_order_relaxed);
-  }
+  long received(const meshpar::group& g) const { return engine_->received(g); }
 
   // Calls started on g.
   long calls(const meshpar::group& g, call_kind kind) const { return engine_->at(g).calls[static_cast<int>(kind)]; }

@@ -34,6 +34,18 @@ class group_state {
   std::byte* stage_of(int index, long sequence) { return at(index).stage.get() + sequence % depth * eager_bytes; }
   long* counts_of(int index, long sequence) { return at(index).counts.get() + sequence % depth * 4 * size(); }
 
+  // By the rank that moves them: no two ranks write to one counter.
+  void count(int by, int to, long bytes) {
+    std::atomic<long>& moved = at(by).moved[static_cast<std::size_t>(to)];
+    moved.store(moved.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  }
+  long received(int index) {
+    long sum = 0;
+    for (int by = 0; by < size(); ++by)
+      sum += at(by).moved[static_cast<std::size_t>(index)].load(std::memory_order_relaxed);
+    return sum;
+  }
+
   // Null until the sender has used it.
   channel* channel_between(int from, int to) { return pair(from, to).load(std::memory_order_acquire); }
   // Called by the sender only.
@@ -56,6 +68,7 @@ class group_state {
 
  private:
   void allocate(member& m) {
+    m.moved.reset(new std::atomic<long>[ranks_.size()]());
     m.stage.reset(new std::byte[depth * eager_bytes]);
     m.counts.reset(new long[static_cast<std::size_t>(depth * 4 * size())]);
   }

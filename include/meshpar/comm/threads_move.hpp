@@ -4,19 +4,30 @@
 #include <meshpar/comm/reduce.hpp>
 #include <meshpar/comm/threads_group.hpp>
 
+#include <algorithm>
+
 namespace meshpar::inline v0::threading {
 
 inline const std::byte* bytes_at(const void* p, long offset) { return static_cast<const std::byte*>(p) + offset; }
 inline std::byte* bytes_at(void* p, long offset) { return static_cast<std::byte*>(p) + offset; }
 
-// Moves the data of one call for one member, after all members have posted it. Gathers, exchanges and reduce-scatters
-// read from peers; a large all-reduce reads its own chunk of every input, once, and writes it to every output.
-// Counts the bytes that reach this member as it goes: see threads::received.
+inline constexpr long gather_block = 4096;  // bytes: stays in the first cache while it goes to all outputs
+
+// Moves one member's share of the data of a call, after all members have posted it. Exchanges and reduce-scatters read
+// from peers; a large gather writes the own piece, and a large all-reduce the own chunk, to every output. Counts the
+// bytes that reach each member as it goes: see threads::received.
 class mover {
  public:
-  // in, out: room for n pointers each
-  mover(group_state& g, int me, long sequence, const void** in, void** out)
-      : g_(g), me_(me), sequence_(sequence), in_(in), out_(out), mine_(g.slot_of(me, sequence)), what_(mine_.what) {}
+  // by: who moves the share of member me; in, out: room for n pointers each
+  mover(group_state& g, int by, int me, long sequence, const void** in, void** out)
+      : g_(g),
+        by_(by),
+        me_(me),
+        sequence_(sequence),
+        in_(in),
+        out_(out),
+        mine_(g.slot_of(me, sequence)),
+        what_(mine_.what) {}
 
   void move(bool eager) {
     transfer(eager);
@@ -26,7 +37,7 @@ class mover {
  private:
   void transfer(bool eager) {
     switch (what_.kind) {
-      case call_kind::all_gather: return all_gather();
+      case call_kind::all_gather: return eager ? all_gather_alone() : all_gather_own_piece();
       case call_kind::reduce_scatter: return reduce_scatter();
       case call_kind::all_reduce: return eager ? all_reduce_alone() : all_reduce_own_chunk();
       case call_kind::all_to_all: return all_to_all();
@@ -36,11 +47,25 @@ class mover {
     }
   }
 
-  void all_gather() {
-    stream_ = n() * what_.outer * what_.inner >= streaming_bytes;
+  void all_gather_alone() {
     for (int q = me_, i = 0; i < n(); ++i, q = next(q))
       for (long o = 0; o < what_.outer; ++o)
-        take(q, bytes_at(mine_.out, (o * n() + q) * what_.inner), bytes_at(from(q), o * what_.inner), what_.inner);
+        take(q, gathered(mine_, o, q), bytes_at(from(q), o * what_.inner), what_.inner);
+  }
+
+  // Each block of the own piece is read from memory once and goes to all outputs.
+  void all_gather_own_piece() {
+    stream_ = n() * what_.outer * what_.inner >= streaming_bytes;
+    for (long o = 0; o < what_.outer; ++o)
+      for (long at = 0; at < what_.inner; at += gather_block)
+        for (int q = me_, i = 0; i < n(); ++i, q = next(q))
+          put(gathered(g_.slot_of(q, sequence_), o, me_) + at, bytes_at(mine_.in, o * what_.inner + at),
+              std::min(gather_block, what_.inner - at));
+    for (int q = 0; q < n(); ++q)
+      if (q != me_) receives(q, what_.outer * what_.inner);
+  }
+  std::byte* gathered(const slot& s, long outer, int member) const {
+    return bytes_at(s.out, (outer * n() + member) * what_.inner);
   }
 
   void all_to_all() {
@@ -70,7 +95,7 @@ class mover {
       out_[0] = bytes_at(mine_.out, o * piece);
       reduce(1, {0, what_.inner});
     }
-    received() += (n() - 1) * what_.outer * piece;
+    receives(me_, (n() - 1) * what_.outer * piece);
   }
 
   void all_reduce_own_chunk() {
@@ -82,9 +107,7 @@ class mover {
     const long bytes = own.size() * size_of(what_.element);
     stream_ = n() * bytes >= streaming_bytes;
     reduce(n(), own);
-    received() += (n() - 1) * bytes;
-    for (int q = 0; q < n(); ++q)
-      if (q != me_) g_.at(q).credited.fetch_add(bytes, std::memory_order_relaxed);
+    for (int q = 0; q < n(); ++q) receives(q, q == me_ ? (n() - 1) * bytes : bytes);
   }
 
   // Counts what the chunked form would have received.
@@ -93,7 +116,7 @@ class mover {
     out_[0] = mine_.out;
     reduce(1, {0, what_.inner});
     const long own = chunk_of(what_.inner, n(), me_).size();
-    received() += ((n() - 1) * own + what_.inner - own) * size_of(what_.element);
+    receives(me_, ((n() - 1) * own + what_.inner - own) * size_of(what_.element));
   }
 
   void reduce(int outs, chunk part) {
@@ -101,20 +124,22 @@ class mover {
   }
 
   void take(int q, std::byte* to, const std::byte* piece, long bytes) {
-    if (to != piece && bytes > 0) {
-      if (stream_ && bytes >= 256) stream_copy(to, piece, bytes);
-      else __builtin_memcpy(to, piece, static_cast<std::size_t>(bytes));
-    }
-    if (q != me_) received() += bytes;
+    put(to, piece, bytes);
+    if (q != me_) receives(me_, bytes);
   }
+  void put(std::byte* to, const std::byte* piece, long bytes) {
+    if (to == piece || bytes <= 0) return;
+    if (stream_ && bytes >= 256) stream_copy(to, piece, bytes);
+    else __builtin_memcpy(to, piece, static_cast<std::size_t>(bytes));
+  }
+  void receives(int member, long bytes) { g_.count(by_, member, bytes); }
 
   int n() const { return g_.size(); }
   int next(int q) const { return q + 1 == n() ? 0 : q + 1; }
   const void* from(int q) const { return g_.slot_of(q, sequence_).in; }
-  long& received() { return g_.at(me_).received; }
 
   group_state& g_;
-  int me_;
+  int by_, me_;
   long sequence_;
   const void** in_;
   void** out_;

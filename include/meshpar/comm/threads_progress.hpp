@@ -24,7 +24,9 @@ class rank_progress : public rank_refusal {
     if (p.is_send()) return advance_send(p);
     if (p.is_receive()) return advance_receive(p);
     if (p.phase == phase::arriving && !(all_arrived(p) && work(p))) return false;
-    return p.eager || all_finished(p);
+    if (!p.eager && !all_finished(p)) return false;
+    depart(p);
+    return true;
   }
 
   bool all_arrived(pending& p) {
@@ -38,15 +40,27 @@ class rank_progress : public rank_refusal {
 
   bool work(pending& p) {
     if (p.eager) {
-      mover(*p.g, p.me, p.sequence, in_.data(), out_.data()).move(true);
+      move(p, p.me);
     } else {
       if (!enter(*p.g)) return false;
-      mover(*p.g, p.me, p.sequence, in_.data(), out_.data()).move(false);
+      move_shares(p);
       run_.of(rank_).busy.store(false, std::memory_order_release);
     }
-    note_completion(p);
     p.phase = phase::leaving;
     return true;
+  }
+
+  // Where ranks share cores, whoever runs moves the data of those who don't: a call then costs each rank one turn on
+  // its core, not a second one in which it only does its share.
+  void move_shares(pending& p) {
+    const int shares = run_.crowded() ? p.g->size() : 1;
+    for (int i = 0, q = p.me; i < shares; ++i, q = q + 1 == p.g->size() ? 0 : q + 1)
+      if (shares == 1 || p.claim(q)) move(p, q);
+  }
+
+  void move(const pending& p, int member) {
+    mover(*p.g, p.me, member, p.sequence, in_.data(), out_.data()).move(p.eager);
+    p.g->slot_of(member, p.sequence).finished.store(p.sequence + 1, std::memory_order_release);
   }
 
   // Either this rank sees that the group is broken, or who breaks it sees that this rank is busy and waits.
@@ -58,18 +72,22 @@ class rank_progress : public rank_refusal {
     return false;
   }
 
-  void note_completion(pending& p) {
+  void depart(const pending& p) {
     member& m = p.g->at(p.me);
     long reached = p.sequence + depth;
     for (int q = 0; q < p.g->size(); ++q) reached = std::min(reached, p.g->slot_of(q, p.sequence).completed);
     m.peers_completed = std::max(m.peers_completed, reached);
-    m.ring[p.sequence % depth].finished.store(p.sequence + 1, std::memory_order_release);
-    while (m.completed < m.next && m.ring[m.completed % depth].finished.load(std::memory_order_relaxed) > m.completed)
+    m.ring[p.sequence % depth].left.store(p.sequence + 1, std::memory_order_release);
+    while (m.completed < m.next && m.ring[m.completed % depth].left.load(std::memory_order_relaxed) > m.completed)
       ++m.completed;
   }
 
-  bool all_finished(pending& p) {
+  static bool all_finished(pending& p) {
     while (p.left < p.g->size() && p.has_finished(p.left)) ++p.left;
+    return p.left == p.g->size();
+  }
+  static bool all_left(pending& p) {
+    while (p.left < p.g->size() && p.has_left(p.left)) ++p.left;
     return p.left == p.g->size();
   }
 
@@ -103,7 +121,7 @@ class rank_progress : public rank_refusal {
     if (!enter(*p.g)) return false;
     copy(p.out, m.data, p.what.inner);
     run_.of(rank_).busy.store(false, std::memory_order_release);
-    if (p.what.peer != p.me) p.g->at(p.me).received += p.what.inner;
+    if (p.what.peer != p.me) p.g->count(p.me, p.me, p.what.inner);
     m.taken.store(s + 1, std::memory_order_release);
     while (c.ring[c.lowest % depth].taken.load(std::memory_order_relaxed) > c.lowest) ++c.lowest;
     return true;

@@ -29,6 +29,7 @@ class rank_engine : public rank_progress {
     return {g.ranks(), static_cast<int>(place - ranks.begin()), number_of(g)};
   }
   member& at(const group& g) { return state(g).at(g.index()); }
+  long received(const group& g) { return state(g).received(g.index()); }
 
   // in_bytes: what peers may read from `in`
   long start_collective(const group& g, const call& what, const void* in, long in_bytes, void* out) {
@@ -138,18 +139,18 @@ class rank_engine : public rank_progress {
         in_bytes <= eager_bytes && !(p.what.kind == call_kind::all_reduce && in_bytes * p.g->size() > 4 * eager_bytes);
   }
 
-  // Waits until the slot of this call is free: until all members have finished the call `depth` before it.
+  // Waits until the slot of this call is free: until all members have left the call `depth` before it.
   void make_room(const pending& p) {
     const long old = p.sequence - depth;
     if (old < p.g->at(p.me).peers_completed) return;
     pending before = p;
     before.sequence = old;
-    before.phase = phase::leaving;
+    before.phase = phase::reusing;
     progress();
-    if (!before.has_finished(p.me))
+    if (!before.has_left(p.me))
       refuse(p.what,
              "is number " + std::to_string(depth + 1) + " in flight on one group: wait for an earlier one first");
-    wait_until(before, [&] { return all_finished(before); });
+    wait_until(before, [&] { return all_left(before); });
   }
 
   long post(pending& p, const void* in, void* out) {
@@ -159,6 +160,7 @@ class rank_engine : public rank_progress {
     s.out = out;
     s.what = p.what;
     s.completed = m.completed;
+    if (p.eager) s.claimed.store(p.sequence + 1, std::memory_order_relaxed);  // nobody else may wait for it
     s.posted.store(p.sequence + 1, std::memory_order_release);
     return keep(p);
   }

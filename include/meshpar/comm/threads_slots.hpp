@@ -9,30 +9,31 @@
 namespace meshpar::inline v0::threading {
 
 inline constexpr int depth = 16;           // calls that one rank may have in flight on one group
-inline constexpr long eager_bytes = 8192;  // up to here the caller's input is copied and not read by its peers
+inline constexpr long eager_bytes = 4096;  // up to here the caller's input is copied and not read by its peers
 
 // One call of one rank, as its peers see it. Call number s of a group uses slot s mod depth on every rank. Sequence
-// numbers only grow, so a flag needs no reset: posted > s means that s is there to be read, finished > s that this
-// rank will not touch its peers' memory for s any more.
+// numbers only grow, so a flag needs no reset: posted > s means that s is there to be read, claimed > s that somebody
+// moves this rank's share of the data, finished > s that it has been moved, and left > s that this rank looks at the
+// slots of s no more.
 struct alignas(64) slot {
   std::atomic<long> posted{0};
-  long completed = 0;  // all calls of this rank below this number have finished
+  long completed = 0;  // this rank has left all calls below this number
   const void* in = nullptr;
   void* out = nullptr;
   call what;
-  alignas(64) std::atomic<long> finished{0};
+  alignas(64) std::atomic<long> claimed{0};
+  std::atomic<long> finished{0}, left{0};
 };
 
 // What one rank owns of a group. Only slots are read by peers.
 struct alignas(64) member {
   slot ring[depth];
-  long next = 0;                  // the next call's number
-  long completed = 0;             // see slot
-  long peers_completed = 0;       // what all peers have reached, as of the last call that all had posted
-  long received = 0;              // bytes that this rank copied or summed
-  std::atomic<long> credited{0};  // bytes that peers wrote to it
+  long next = 0;             // the next call's number
+  long completed = 0;        // see slot
+  long peers_completed = 0;  // what all peers have reached, as of the last call that all had posted
   long calls[call_kinds] = {};
-  std::unique_ptr<std::byte[]> stage;  // [depth][eager_bytes]
+  std::unique_ptr<std::atomic<long>[]> moved;  // [n]: bytes of others that this rank moved to each member
+  std::unique_ptr<std::byte[]> stage;          // [depth][eager_bytes]
   std::unique_ptr<long[]> counts;  // [depth][4][n], of all_to_all_v: send bytes, send offsets, receive bytes, offsets
 };
 
