@@ -68,11 +68,27 @@ void reduce_range_of(const void* const* in, int n, reduce_target to, long at, lo
 
 // The first N inputs in one sweep, the others one by one.
 template <class E, class A, reduction How>
-void reduce_range(const void* const* in, int n, reduce_target to, long begin, long end) {
+void reduce_range_to(const void* const* in, int n, reduce_target to, long begin, long end) {
   if (n >= 8) return reduce_range_of<E, A, How, 8>(in, n, to, begin, end);
   if (n >= 4) return reduce_range_of<E, A, How, 4>(in, n, to, begin, end);
   if (n >= 2) return reduce_range_of<E, A, How, 2>(in, n, to, begin, end);
   return reduce_range_of<E, A, How, 1>(in, n, to, begin, end);
+}
+
+// The buffers of ranks often lie at equal distances, where lines of many outputs push each other out of the first
+// cache before they are full. So more than two get their blocks one after the other.
+template <class E, class A, reduction How>
+void reduce_range(const void* const* in, int n, reduce_target to, long begin, long end) {
+  if (to.count <= 2) return reduce_range_to<E, A, How>(in, n, to, begin, end);
+  constexpr long longest = 2048 / sizeof(E);
+  alignas(64) E sums[longest];
+  for (long at = begin, size; at < end; at += size) {
+    size = at + longest <= end ? longest : end - at;
+    void* block = sums - at;
+    reduce_range_to<E, A, How>(in, n, {&block, 1, false}, at, at + size);
+    for (int q = 0; q < to.count; ++q)
+      move_bytes(static_cast<E*>(to.out[q]) + at, sums, size * long{sizeof(E)}, to.stream);
+  }
 }
 
 // Elements [begin, end) of every output become the reduction of the same elements of all n inputs, in the order of the

@@ -43,4 +43,9 @@ inline void stream_copy(std::byte* to, const std::byte* from, long bytes) {
   __builtin_memcpy(to + head + middle, from + head + middle, static_cast<std::size_t>(bytes - head - middle));
 }
 
+inline void move_bytes(void* to, const void* from, long bytes, bool stream) {
+  if (stream && bytes >= 256) stream_copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+  else if (bytes > 0) __builtin_memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
 }  // namespace meshpar::inline v0

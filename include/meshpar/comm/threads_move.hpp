@@ -128,9 +128,7 @@ class mover {
     if (q != me_) receives(me_, bytes);
   }
   void put(std::byte* to, const std::byte* piece, long bytes) {
-    if (to == piece || bytes <= 0) return;
-    if (stream_ && bytes >= 256) stream_copy(to, piece, bytes);
-    else __builtin_memcpy(to, piece, static_cast<std::size_t>(bytes));
+    if (to != piece) move_bytes(to, piece, bytes, stream_);
   }
   void receives(int member, long bytes) { g_.count(by_, member, bytes); }
 
