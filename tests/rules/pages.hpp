@@ -89,8 +89,9 @@ inline std::string index_page() {
   return s +
          "| [world_size_matches_plan](world_size_matches_plan.md) | start of a run | A run has as many ranks as the "
          "plan. |\n" +
-         "\nOther lists: [rules of operations](operations.md), by which layers are checked; [what layouts do not "
-         "allow](layouts.md); [limits that come with their feature](with_their_feature.md); [limits that other systems "
+         "\nOther lists: [rules of operations](operations.md), by which layers are checked; [what cannot be "
+         "written](layouts.md); [limits that come with their feature](with_their_feature.md); [limits that other "
+         "systems "
          "have and this library has not](not_planned.md).\n";
 }
 
@@ -114,18 +115,21 @@ inline std::string operations_page(const std::string& declaration) {
   return s;
 }
 
-// The rows of one kind, with the columns that say something of it.
-inline std::string list_page(const char* title, const char* head, const char* kind, const std::vector<covered>& rows) {
-  const bool with_where = std::string(kind) != "not_planned", with_note = std::string(kind) != "layout";
-  std::string s = made + "# " + title + "\n\n" + head + "\n\n| limit | known from |" + (with_where ? " |" : "") +
-                  (with_note ? " |" : "") + "\n|---|---|" + (with_where ? "---|" : "") + (with_note ? "---|" : "") +
-                  "\n";
+// The rows of some kinds: the limit, where it is known from, and what `cells` says of it.
+template <class Cells>
+std::string list_page(const std::string& head, const std::string& columns, const std::vector<std::string>& kinds,
+                      const std::vector<covered>& rows, Cells cells) {
+  std::string s = made + head + "\n\n| limit | known from | " + columns + " |\n|---|---|";
+  for (std::size_t n = pieces(columns, '|').size(); n > 0; --n) s += "---|";
+  s += "\n";
   for (const covered& r : rows)
-    if (r.how == kind)
-      s += "| " + r.about + " | " + r.system + " |" + (with_where ? " " + r.where + " |" : "") +
-           (with_note ? " " + (r.note == "-" ? std::string() : r.note) + " |" : "") + "\n";
+    for (const std::string& kind : kinds)
+      if (r.how == kind) s += "| " + r.about + " | " + r.system + " | " + cells(r) + " |\n";
   return s;
 }
+
+inline std::string note_of(const covered& r) { return r.note == "-" ? "" : r.note; }
+inline std::string where_and_note(const covered& r) { return r.where + " | " + note_of(r); }
 
 // All pages. `rows` are those of coverage.tsv, `declaration` is the text of core/rule.hpp.
 inline pages rule_pages(const std::vector<covered>& rows, const std::string& declaration) {
@@ -134,15 +138,17 @@ inline pages rule_pages(const std::vector<covered>& rows, const std::string& dec
   all["world_size_matches_plan.md"] = world_page(rows);
   all["README.md"] = index_page();
   all["operations.md"] = operations_page(declaration);
-  all["layouts.md"] =
-      list_page("What layouts do not allow",
-                "Nobody can write these, so no rule of the catalogue is about them. The program beside each, "
-                "in `tests/compile_fail`, is refused.",
-                "layout", rows);
+  all["layouts.md"] = list_page(
+      "# What cannot be written\n\nNo rule of the catalogue is about these: the layouts of tensors do not allow them, "
+      "or "
+      "the library leaves no choice. A program in `tests/compile_fail` is refused, or a test shows it.",
+      "shown by | note", {"layout", "built"}, rows, where_and_note);
   all["with_their_feature.md"] =
-      list_page("Limits that come with their feature", "Their rules come when the feature is built.", "feature", rows);
-  all["not_planned.md"] = list_page(
-      "Limits that are not here", "What other systems refuse and this library does not, and why.", "not_planned", rows);
+      list_page("# Limits that come with their feature\n\nTheir rules come when the feature is built.",
+                "feature | note", {"feature"}, rows, where_and_note);
+  all["not_planned.md"] =
+      list_page("# Limits that are not here\n\nWhat other systems refuse and this library does not, and why.", "why",
+                {"not_planned"}, rows, note_of);
   return all;
 }
 

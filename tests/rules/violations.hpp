@@ -54,17 +54,17 @@ inline constexpr violation violations[] = {
     {rule::stage_layers_add_up, with([](setup& s) { s.p.pp = 4, s.p.stage_layers[0] = s.p.stage_layers[1] = 2; }),
      "stage_layers names 2 stages but the plan has 4; set stage_layers, largest 1"},
     {rule::virtual_stages_fit_schedule, with([](setup& s) { s.p.pp = 2, s.p.schedule = mp::schedule_kind::zb_v; }),
-     "virtual_stages (1) but schedule zb_v has 2 on a rank; set virtual_stages to 2"},
+     "virtual_stages (1) but schedule zb_v has 2; set virtual_stages to 2"},
     {rule::virtual_stages_fit_schedule, with([](setup& s) { s.p.virtual_stages = 2; }),
      "virtual_stages (2) without a pipeline: pp is 1; set virtual_stages to 1"},
     {rule::micro_batches_fit_schedule, with([](setup& s) {
        s.m.layers = 8, s.j.global_batch = 4;
        s.p.pp = 4, s.p.virtual_stages = 2, s.p.schedule = mp::schedule_kind::interleaved;
      }),
-     "micro-batches (2) below pp (4), which schedule interleaved needs; set micro_batch to 1"},
+     "schedule interleaved needs pp (4) micro-batches, not 2; set micro_batch to 1"},
     {rule::micro_batches_fit_schedule,
      with([](setup& s) { s.j = {.global_batch = 9}, s.p.pp = 4, s.p.schedule = mp::schedule_kind::dualpipe; }),
-     "micro-batches (9) not even, which schedule dualpipe needs; set global_batch to 10"},
+     "schedule dualpipe needs micro-batches in pairs, not 9; set global_batch to 10"},
     {rule::pp_is_even_for_dualpipe,
      with([](setup& s) { s.m.layers = 6, s.p.pp = 3, s.p.schedule = mp::schedule_kind::dualpipe; }),
      "pp (3) is odd but schedule dualpipe pairs its ranks; set pp to 2"},

@@ -30,7 +30,7 @@ constexpr verdict virtual_stages_fit_schedule(const model&, const job&, const pl
   text t;
   t << quantity{"virtual_stages", p.virtual_stages};
   if (alone) t << " without a pipeline: pp is 1; " << r;
-  else t << " but schedule " << s.name << " has " << fewest << (fewest < most ? " or more" : "") << " on a rank; " << r;
+  else t << " but schedule " << s.name << " has " << fewest << (fewest < most ? " or more; " : "; ") << r;
   return refuse(rule::virtual_stages_fit_schedule, p.virtual_stages, r.value, r, t);
 }
 
@@ -54,10 +54,10 @@ constexpr verdict micro_batches_fit_schedule(const model&, const job& j, const p
   if (enough(count)) return {};
   const remedy r = more_micro_batches(j, p, count < least ? least : count + 1, enough);
   text t;
-  t << quantity{"micro-batches", count};
-  if (count < least) t << " below " << quantity{s.micro_batches_per_rank == 1 ? "pp" : "2 * pp", least};
-  else t << " not even";
-  t << ", which schedule " << s.name << " needs; " << r;
+  t << "schedule " << s.name << " needs ";
+  if (count < least) t << quantity{s.micro_batches_per_rank == 1 ? "pp" : "2 * pp", least} << " micro-batches";
+  else t << "micro-batches in pairs";
+  t << ", not " << count << "; " << r;
   return refuse(rule::micro_batches_fit_schedule, count, count < least ? least : 2, r, t);
 }
 

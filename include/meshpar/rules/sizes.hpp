@@ -37,7 +37,7 @@ constexpr verdict positive_sizes(const model& m, const job& j, const plan& p) {
   for (const bounded& f : fields) {
     if (f.q.n >= f.least || (first != nullptr && f.least != first->least)) continue;
     if (first == nullptr) first = &f;
-    if (t.size() > 100) ++unnamed;
+    if (t.size() > 40) ++unnamed;
     else (t.empty() ? t : t << ", ") << f.q;
   }
   if (first == nullptr) return {};
