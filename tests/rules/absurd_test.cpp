@@ -70,8 +70,8 @@ static_assert(mp::broken_entries(large.m, large.j, large.p) != 0);
 
 constexpr mp::plan widest{.pp = INT_MAX, .dp = INT_MAX, .cp = INT_MAX, .tp = INT_MAX};
 static_assert(mp::rank_count(widest) == LONG_MAX && mp::world_size_matches_plan(widest, 8).repair == LONG_MAX);
-static_assert(mp::product(LONG_MAX, 2) == LONG_MAX && mp::product(1L << 31, 1L << 31) == 1L << 62);
-static_assert(mp::product(-3, 5) == 0 && mp::product(3, 0) == 0);
+static_assert(mp::capped_product(LONG_MAX, 2) == LONG_MAX && mp::capped_product(1L << 31, 1L << 31) == 1L << 62);
+static_assert(mp::capped_product(-3, 5) == 0 && mp::capped_product(3, 0) == 0);
 static_assert(mp::near_multiple(INT_MAX, 2) == INT_MAX - 1 && mp::near_multiple(7, 2) == 8);
 static_assert(mp::near_multiple(7, 1L << 32) == 0);
 

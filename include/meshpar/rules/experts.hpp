@@ -37,7 +37,7 @@ constexpr verdict moe_with_tp_needs_sequence_parallel(const model& m, const job&
 
 // Attention and experts cut the same ranks of a stage in two ways.
 constexpr verdict folding_products_agree(const model&, const job&, const plan& p) {
-  const long ranks = rank_count(p), cut = product(p.ep, p.etp);
+  const long ranks = rank_count(p), cut = capped_product(p.ep, p.etp);
   if (p.edp < 0 || cut < 1 || ranks < 1 || ranks > rank_limit) return {};
   const long stage = stage_size(p);
   if (divides(cut, stage)) {

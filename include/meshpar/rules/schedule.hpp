@@ -40,23 +40,23 @@ constexpr remedy more_micro_batches(const job& j, const plan& p, long wanted, Pr
   const long samples = j.global_batch / p.dp;
   const long smaller = largest_that(j.micro_batch, [&](long n) { return samples % n == 0 && enough(samples / n); });
   if (enough(samples / smaller)) return {fix::set_micro_batch, smaller};
-  const long batch = product(product(p.dp, j.micro_batch), wanted);
+  const long batch = capped_product(capped_product(p.dp, j.micro_batch), wanted);
   if (batch <= INT_MAX) return {fix::set_global_batch, batch};
   return {fix::set_pp, 1};
 }
 
 constexpr verdict micro_batches_fit_schedule(const model&, const job& j, const plan& p) {
-  const long piece = product(p.dp, j.micro_batch);
+  const long piece = capped_product(p.dp, j.micro_batch);
   if (p.pp <= 1 || piece == 0 || j.global_batch < 1 || !divides(piece, j.global_batch)) return {};
   const schedule_needs s = needs_of(p.schedule);
-  const long count = j.global_batch / piece, least = product(s.micro_batches_per_rank, p.pp);
+  const long count = j.global_batch / piece, least = capped_product(s.micro_batches_per_rank, p.pp);
   const auto enough = [&](long n) { return n >= least && (!s.both_ends || n % 2 == 0); };
   if (enough(count)) return {};
   const remedy r = more_micro_batches(j, p, count < least ? least : count + 1, enough);
   text t;
   t << "schedule " << s.name << " needs ";
-  if (count < least) t << quantity{s.micro_batches_per_rank == 1 ? "pp" : "2 * pp", least} << " micro-batches";
-  else t << "micro-batches in pairs";
+  if (count >= least) t << "micro-batches in pairs";
+  else t << quantity{s.micro_batches_per_rank > 1 ? "2 * pp" : "pp", least} << " micro-batches";
   t << ", not " << count << "; " << r;
   return refuse(rule::micro_batches_fit_schedule, count, count < least ? least : 2, r, t);
 }

@@ -72,7 +72,7 @@ constexpr remedy fewer_ranks(const plan& p) {
     if (axes[i].ranks > axes[widest].ranks) widest = i;
   long others = 1;
   for (int i = 0; i < 4; ++i)
-    if (i != widest) others = product(others, axes[i].ranks);
+    if (i != widest) others = capped_product(others, axes[i].ranks);
   return {axes[widest].field, others < rank_limit ? rank_limit / others : 1};
 }
 

@@ -30,8 +30,10 @@ constexpr bool divides(long part, long whole) { return part <= 0 || whole <= 0 |
 
 // Counts can be anything that an int holds; a product that no long holds is the largest long, and 0 stands for one of a
 // factor that is not positive.
-constexpr long product(long a, long b) { return a < 1 || b < 1 ? 0 : b > LONG_MAX / a ? LONG_MAX : a * b; }
-constexpr long rank_count(const plan& p) { return product(product(p.pp, p.dp), product(p.cp, p.tp)); }
+constexpr long capped_product(long a, long b) { return a < 1 || b < 1 ? 0 : b > LONG_MAX / a ? LONG_MAX : a * b; }
+constexpr long rank_count(const plan& p) {
+  return capped_product(capped_product(p.pp, p.dp), capped_product(p.cp, p.tp));
+}
 inline constexpr long rank_limit = 1L << 30;
 
 // The multiple of `part` that is nearest above n, or below it where a field could not hold that; 0: there is none.
