@@ -15,7 +15,7 @@ constexpr split_dim seq = make_dim(dims::seq, 64, m), seq_tp = make_dim(dims::se
                     vocab_tp = make_dim(dims::vocab, 96, m, axes::tp);
 constexpr layout x = make_layout(seq, batch, hidden), x_seq = make_layout(seq_tp, batch, hidden),
                  x_hidden = make_layout(seq, batch, hidden_tp), x_ffn = make_layout(seq, batch, ffn_tp),
-                 x_owed = with_owed(x, axes::tp, m), x_invariant = with_invariant(x, axes::tp, m);
+                 x_owed = with_owed(x, axes::tp, m);
 constexpr layout gain = make_layout(hidden), gain_invariant = with_invariant(gain, axes::tp, m),
                  gain_owed = with_owed(gain, axes::tp, m);
 constexpr layout labels = make_layout(seq, batch);
@@ -179,13 +179,3 @@ struct zero03_count_of_all {
 };
 static_assert(require<zero03_own_count>::ok);  // expect: divisor_must_be_the_same_everywhere
 static_assert(require<zero03_count_of_all>::ok);
-
-// ---- PP-12: what one part of a model hands on is what the next takes
-struct pp12_other_layout {
-  static constexpr verdict result = ty::sum(x_seq, x_invariant).no;
-};
-struct pp12_one_layout {
-  static constexpr verdict result = ty::sum(x_seq, x_seq).no;
-};
-static_assert(require<pp12_other_layout>::ok);  // expect: dimension_split_differently
-static_assert(require<pp12_one_layout>::ok);

@@ -12,7 +12,8 @@ using namespace rules_test;
 TEST_CASE("the pages are current, and there are no others") {
   const pages all = rule_pages(read_coverage("rules/coverage.tsv"), read_file("../include/meshpar/core/rule.hpp"));
   for (const pages::value_type& page : all)
-    CHECK_MESSAGE(read_file("../docs/rules/" + page.first) == page.second, page.first);
+    CHECK_MESSAGE(read_file("../docs/rules/" + page.first) == page.second,
+                  page.first << ": write it with rules_write_pages");
   for (const auto& entry : std::filesystem::directory_iterator("../docs/rules"))
     CHECK_MESSAGE(all.count(entry.path().filename().string()) == 1, entry.path().filename().string());
 }
