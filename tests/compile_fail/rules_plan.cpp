@@ -90,6 +90,22 @@ static_assert(only<rule::layers_divisible_by_pp, m48, b16, pp3_uneven>::ok);
 static_assert(only<rule::stage_layers_add_up, m48, b16, pp3_six>::ok);  // expect: stage_layers_add_up, 6, 4
 static_assert(only<rule::stage_layers_add_up, m48, b16, pp3_uneven>::ok);
 
+constexpr plan zb_v_1{.pp = 2, .schedule = schedule_kind::zb_v};
+constexpr plan zb_v_2{.pp = 2, .schedule = schedule_kind::zb_v, .virtual_stages = 2};
+using zb_v_1_check = only<rule::virtual_stages_fit_schedule, m48, b16, zb_v_1>;
+static_assert(zb_v_1_check::ok);  // expect: virtual_stages_fit_schedule, 1, 2
+static_assert(only<rule::virtual_stages_fit_schedule, m48, b16, zb_v_2>::ok);
+
+constexpr job b6{.global_batch = 6};
+constexpr plan dualpipe_4{.pp = 4, .schedule = schedule_kind::dualpipe};
+using dualpipe_b6_check = only<rule::micro_batches_fit_schedule, m48, b6, dualpipe_4>;
+static_assert(dualpipe_b6_check::ok);  // expect: micro_batches_fit_schedule, 6, 8
+static_assert(only<rule::micro_batches_fit_schedule, m48, b16, dualpipe_4>::ok);
+
+constexpr plan dualpipe_3{.pp = 3, .schedule = schedule_kind::dualpipe};
+static_assert(only<rule::pp_is_even_for_dualpipe, m48, b16, dualpipe_3>::ok);  // expect: pp_is_even_for_dualpipe, 3
+static_assert(only<rule::pp_is_even_for_dualpipe, m48, b16, dualpipe_4>::ok);
+
 // context
 constexpr plan cp7{.cp = 7};
 constexpr plan cp8{.cp = 8};

@@ -58,6 +58,9 @@ enum class rule : unsigned char {
   memory_fits,
   world_size_matches_plan,
   device_has_no_kernel,
+  virtual_stages_fit_schedule,
+  micro_batches_fit_schedule,
+  pp_is_even_for_dualpipe,
 };
 
 // What the cheapest repair changes; its number is beside it in a verdict. For compilers that print no sentence.
@@ -89,6 +92,12 @@ enum class fix : unsigned char {
   set_ranks,
   use_f32,
   use_f64,
+  set_ffn,
+  set_vocab,
+  set_dropout,
+  set_label_smoothing,
+  set_norm_eps_to_1e_minus,
+  set_rope_theta,
 };
 
 // What a user does about it, as a sentence says it before the number.
@@ -119,7 +128,13 @@ constexpr const char* name_of(fix f) {
                                    "set recompute to ",
                                    "start ranks: ",
                                    "",
-                                   ""};
+                                   "",
+                                   "set ffn to ",
+                                   "set vocab to ",
+                                   "set dropout to ",
+                                   "set label_smoothing to ",
+                                   "set norm_eps to 1e-",
+                                   "set rope_theta to "};
   return words[static_cast<int>(f)];
 }
 

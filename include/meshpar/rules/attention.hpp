@@ -10,7 +10,7 @@ constexpr bool kv_heads_fit(long kv_heads, long tp) { return divides(tp, kv_head
 constexpr verdict hidden_divisible_by_heads(const model& m, const job&, const plan&) {
   if (m.head_dim != 0 || divides(m.heads, m.hidden)) return {};
   return not_divisible(rule::hidden_divisible_by_heads, {"hidden", m.hidden}, {"heads", m.heads},
-                       {fix::set_hidden, round_up(m.hidden, m.heads)});
+                       {fix::set_hidden, near_multiple(m.hidden, m.heads)});
 }
 
 constexpr verdict heads_divisible_by_kv_heads(const model& m, const job&, const plan& p) {
@@ -26,7 +26,7 @@ constexpr verdict head_dim_even_for_rotary(const model& m, const job&, const pla
   const int head_dim = head_dim_of(m);
   const bool rounded = m.head_dim == 0 && !divides(m.heads, m.hidden);
   if (m.positions != position_kind::rotary || rounded || head_dim < 1 || head_dim % 2 == 0) return {};
-  const remedy r{fix::set_head_dim, head_dim + 1};
+  const remedy r{fix::set_head_dim, near_multiple(head_dim, 2)};
   text t;
   t << quantity{"head_dim", head_dim} << " is odd but rotary turns pairs; " << r;
   return refuse(rule::head_dim_even_for_rotary, head_dim, 2, r, t);

@@ -9,8 +9,9 @@ constexpr verdict sequence_divisible_by_cp(const model& m, const job&, const pla
   const bool two = p.zigzag && p.cp > 1;
   const long pieces = two ? 2L * p.cp : p.cp;
   if (divides(pieces, m.seq)) return {};
+  const long seq = near_multiple(m.seq, pieces);
   return not_divisible(rule::sequence_divisible_by_cp, {"seq", m.seq}, {two ? "2 * cp" : "cp", pieces},
-                       {fix::set_seq, round_up(m.seq, pieces)});
+                       seq > 0 ? remedy{fix::set_seq, seq} : remedy{fix::set_cp, 1});
 }
 
 // Exchanging heads for sequence gives each rank of cp a part of the heads that tp left.

@@ -37,10 +37,11 @@ constexpr verdict moe_with_tp_needs_sequence_parallel(const model& m, const job&
 
 // Attention and experts cut the same ranks of a stage in two ways.
 constexpr verdict folding_products_agree(const model&, const job&, const plan& p) {
-  const long stage = stage_size(p), cut = 1L * p.ep * p.etp;
-  if (p.edp < 0 || cut < 1 || stage < 1) return {};
-  if (p.edp == 0 ? divides(cut, stage) : p.edp * cut == stage) return {};
+  const long ranks = rank_count(p), cut = capped_product(p.ep, p.etp);
+  if (p.edp < 0 || cut < 1 || ranks < 1 || ranks > rank_limit) return {};
+  const long stage = stage_size(p);
   if (divides(cut, stage)) {
+    if (p.edp == 0 || p.edp * cut == stage) return {};
     const remedy r{fix::set_edp, stage / cut};
     text t;
     t << quantity{"edp * ep * etp", p.edp * cut} << " is not " << quantity{"dp * cp * tp", stage} << "; " << r;

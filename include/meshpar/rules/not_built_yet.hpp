@@ -20,12 +20,15 @@ constexpr verdict feature_not_built_yet(const model& m, const job&, const plan& 
       {p.zero > 0, {"zero", p.zero}, {fix::set_zero, 0}},
       {p.recompute != recompute_kind::none, {"recompute", static_cast<int>(p.recompute)}, {fix::set_recompute, 0}}};
   text t;
+  long unnamed = 0;
   verdict v;
   for (const auto& f : features) {
     if (!f.asked) continue;
     if (v.holds()) v = refuse(rule::feature_not_built_yet, f.what.n, f.without.value, f.without, {});
-    (t.empty() ? t << "not built yet: " : t << ", ") << f.what;
+    if (t.size() > 60) ++unnamed;
+    else (t.empty() ? t << "not built yet: " : t << ", ") << f.what;
   }
+  if (unnamed > 0) t << " and " << unnamed << " more";
   if (!v.holds()) v.why = t;
   return v;
 }

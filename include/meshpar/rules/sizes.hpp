@@ -9,37 +9,41 @@ constexpr verdict positive_sizes(const model& m, const job& j, const plan& p) {
   struct bounded {
     quantity q;
     long least;
+    fix field;
   };
-  const bounded fields[] = {{{"layers", m.layers}, 1},
-                            {{"hidden", m.hidden}, 1},
-                            {{"heads", m.heads}, 1},
-                            {{"kv_heads", m.kv_heads}, 0},
-                            {{"head_dim", m.head_dim}, 0},
-                            {{"ffn", m.ffn}, 1},
-                            {{"vocab", m.vocab}, 1},
-                            {{"seq", m.seq}, 1},
-                            {{"experts", m.experts}, 0},
-                            {{"top_k", m.top_k}, 0},
-                            {{"global_batch", j.global_batch}, 1},
-                            {{"micro_batch", j.micro_batch}, 1},
-                            {{"pp", p.pp}, 1},
-                            {{"dp", p.dp}, 1},
-                            {{"cp", p.cp}, 1},
-                            {{"tp", p.tp}, 1},
-                            {{"edp", p.edp}, 0},
-                            {{"ep", p.ep}, 1},
-                            {{"etp", p.etp}, 1},
-                            {{"virtual_stages", p.virtual_stages}, 1}};
+  const bounded fields[] = {{{"layers", m.layers}, 1, fix::set_layers},
+                            {{"hidden", m.hidden}, 1, fix::set_hidden},
+                            {{"heads", m.heads}, 1, fix::set_heads},
+                            {{"ffn", m.ffn}, 1, fix::set_ffn},
+                            {{"vocab", m.vocab}, 1, fix::set_vocab},
+                            {{"seq", m.seq}, 1, fix::set_seq},
+                            {{"global_batch", j.global_batch}, 1, fix::set_global_batch},
+                            {{"micro_batch", j.micro_batch}, 1, fix::set_micro_batch},
+                            {{"pp", p.pp}, 1, fix::set_pp},
+                            {{"dp", p.dp}, 1, fix::set_dp},
+                            {{"cp", p.cp}, 1, fix::set_cp},
+                            {{"tp", p.tp}, 1, fix::set_tp},
+                            {{"ep", p.ep}, 1, fix::set_ep},
+                            {{"etp", p.etp}, 1, fix::set_etp},
+                            {{"virtual_stages", p.virtual_stages}, 1, fix::set_virtual_stages},
+                            {{"kv_heads", m.kv_heads}, 0, fix::set_kv_heads},
+                            {{"head_dim", m.head_dim}, 0, fix::set_head_dim},
+                            {{"experts", m.experts}, 0, fix::set_experts},
+                            {{"top_k", m.top_k}, 0, fix::set_top_k},
+                            {{"edp", p.edp}, 0, fix::set_edp}};
   const bounded* first = nullptr;
+  long unnamed = 0;
   text t;
   for (const bounded& f : fields) {
-    if (f.q.n >= f.least) continue;
+    if (f.q.n >= f.least || (first != nullptr && f.least != first->least)) continue;
     if (first == nullptr) first = &f;
-    (t.empty() ? t : t << ", ") << f.q;
+    if (t.size() > 40) ++unnamed;
+    else (t.empty() ? t : t << ", ") << f.q;
   }
   if (first == nullptr) return {};
+  if (unnamed > 0) t << " and " << unnamed << " more";
   t << " must be at least " << first->least;
-  return refuse(rule::positive_sizes, first->q.n, first->least, {fix::see_sentence, first->least}, t);
+  return refuse(rule::positive_sizes, first->q.n, first->least, {first->field, first->least}, t);
 }
 
 // x with at most six decimals.
@@ -57,22 +61,44 @@ constexpr text decimal(double x) {
   return t;
 }
 
-// Probabilities lie in [0, 1), what is divided by or raised to a power is above 0, zero is one of its four stages.
+// The axis with the most ranks, as long as the others allow.
+constexpr remedy fewer_ranks(const plan& p) {
+  const struct {
+    fix field;
+    long ranks;
+  } axes[] = {{fix::set_pp, p.pp}, {fix::set_dp, p.dp}, {fix::set_cp, p.cp}, {fix::set_tp, p.tp}};
+  int widest = 0;
+  for (int i = 1; i < 4; ++i)
+    if (axes[i].ranks > axes[widest].ranks) widest = i;
+  long others = 1;
+  for (int i = 0; i < 4; ++i)
+    if (i != widest) others = capped_product(others, axes[i].ranks);
+  return {axes[widest].field, others < rank_limit ? rank_limit / others : 1};
+}
+
+// Probabilities lie in [0, 1), what is divided by or raised to a power is above 0, zero is one of its four stages, and
+// every extent is an int.
 constexpr verdict values_in_range(const model& m, const job& j, const plan& p) {
-  const auto outside = [](const char* name, double value, const char* range) {
+  const auto outside = [](const char* name, double value, const char* range, remedy r) {
     text t;
-    t << name << " (" << decimal(value) << ") must be " << range;
-    return refuse(rule::values_in_range, value > -1e12 && value < 1e12 ? static_cast<long>(value) : 0, 0,
-                  {fix::see_sentence}, t);
+    t << name << " (" << decimal(value) << ") must be " << range << "; " << r;
+    return refuse(rule::values_in_range, value > -1e12 && value < 1e12 ? static_cast<long>(value) : 0, 0, r, t);
   };
-  if (!(m.dropout >= 0 && m.dropout < 1)) return outside("dropout", m.dropout, "at least 0 and below 1");
+  if (!(m.dropout >= 0 && m.dropout < 1))
+    return outside("dropout", m.dropout, "at least 0 and below 1", {fix::set_dropout});
   if (!(j.label_smoothing >= 0 && j.label_smoothing < 1))
-    return outside("label_smoothing", j.label_smoothing, "at least 0 and below 1");
-  if (!(m.norm_eps > 0 && m.norm_eps < 1e12)) return outside("norm_eps", m.norm_eps, "above 0 and finite");
-  if (!(m.rope_theta > 0 && m.rope_theta < 1e12)) return outside("rope_theta", m.rope_theta, "above 0 and finite");
-  if (double{1} * p.pp * p.dp * p.cp * p.tp > 1 << 30)
-    return outside("the number of ranks", double{1} * p.pp * p.dp * p.cp * p.tp, "at most 2^30");
-  if (p.zero < 0 || p.zero > 3) return outside("zero", p.zero, "0, 1, 2 or 3");
+    return outside("label_smoothing", j.label_smoothing, "at least 0 and below 1", {fix::set_label_smoothing});
+  if (!(m.norm_eps > 0 && m.norm_eps < 1e12))
+    return outside("norm_eps", m.norm_eps, "above 0 and finite", {fix::set_norm_eps_to_1e_minus, 5});
+  if (!(m.rope_theta > 0 && m.rope_theta < 1e12))
+    return outside("rope_theta", m.rope_theta, "above 0 and finite", {fix::set_rope_theta, 10000});
+  const long ranks = rank_count(p);
+  if (ranks > rank_limit)
+    return outside("the number of ranks", static_cast<double>(ranks), "at most 2^30", fewer_ranks(p));
+  if (p.tp > 0 && m.vocab > 0 && round_up(m.vocab, p.tp) > INT_MAX)
+    return outside("vocab padded over tp", static_cast<double>(round_up(m.vocab, p.tp)), "below 2^31",
+                   {fix::set_vocab, near_multiple(m.vocab, p.tp)});
+  if (p.zero < 0 || p.zero > 3) return outside("zero", p.zero, "0, 1, 2 or 3", {fix::set_zero, p.zero < 0 ? 0 : 3});
   return {};
 }
 

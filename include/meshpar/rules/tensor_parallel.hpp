@@ -8,12 +8,12 @@ namespace meshpar::inline v0 {
 constexpr bool tp_cuts_heads(const model& m, long tp) { return divides(tp, m.heads); }
 constexpr bool tp_cuts_ffn(const model& m, long tp) { return m.experts > 0 || divides(tp, m.ffn); }
 constexpr bool tp_cuts_sequence(const model& m, const plan& p, long tp) {
-  return !p.sequence_parallel || p.cp < 1 || divides(tp, m.seq / p.cp);
+  return !p.sequence_parallel || p.cp < 1 || !divides(p.cp, m.seq) || divides(tp, m.seq / p.cp);
 }
 
 // One repair for all that tp does not divide: the largest smaller tp that suits the whole model.
 constexpr remedy smaller_tp(const model& m, const plan& p) {
-  return {fix::set_tp, largest_that(p.tp, [&](long tp) {
+  return {fix::set_tp, largest_that(p.tp < m.heads ? p.tp : m.heads, [&](long tp) {
             return tp_cuts_heads(m, tp) && tp_cuts_ffn(m, tp) && tp_cuts_sequence(m, p, tp) &&
                    kv_heads_fit(kv_heads_of(m), tp);
           })};

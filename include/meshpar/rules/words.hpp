@@ -3,6 +3,8 @@
 #include <meshpar/config/plan.hpp>
 #include <meshpar/core/verdict.hpp>
 
+#include <climits>
+
 namespace meshpar::inline v0 {
 
 // A number with the name that a user knows it by.
@@ -26,15 +28,29 @@ constexpr verdict refuse(rule broken, long left, long right, remedy r, const tex
 // Sizes that are not positive are the business of positive_sizes alone.
 constexpr bool divides(long part, long whole) { return part <= 0 || whole <= 0 || whole % part == 0; }
 
+// Counts can be anything that an int holds; a product that no long holds is the largest long, and 0 stands for one of a
+// factor that is not positive.
+constexpr long capped_product(long a, long b) { return a < 1 || b < 1 ? 0 : b > LONG_MAX / a ? LONG_MAX : a * b; }
+constexpr long rank_count(const plan& p) {
+  return capped_product(capped_product(p.pp, p.dp), capped_product(p.cp, p.tp));
+}
+inline constexpr long rank_limit = 1L << 30;
+
+// The multiple of `part` that is nearest above n, or below it where a field could not hold that; 0: there is none.
+constexpr long near_multiple(long n, long part) {
+  const long up = round_up(n, part);
+  return up <= INT_MAX ? up : n / part * part;
+}
+
 // The largest n <= from that is good; 1 when none is found near (a constant expression has bounded loops).
 template <class Predicate>
 constexpr long largest_that(long from, Predicate good) {
-  for (long n = from; n > 1 && n > from - 4096; --n)
+  for (long n = from; n > 1 && n > from - 2048; --n)
     if (good(n)) return n;
   return 1;
 }
 constexpr long largest_divisor(long whole, long from) {
-  return largest_that(from, [whole](long n) { return whole % n == 0; });
+  return largest_that(from < whole ? from : whole, [whole](long n) { return whole % n == 0; });
 }
 
 // "whole (48) not divisible by part (5); set tp to 4"

@@ -6,7 +6,7 @@ namespace meshpar::inline v0 {
 
 // Asked when a run starts: as many ranks as the plan has.
 constexpr verdict world_size_matches_plan(const plan& p, long ranks) {
-  const long needed = world_size(p);
+  const long needed = rank_count(p);
   if (ranks == needed) return {};
   text t;
   t << quantity{"ranks", ranks} << " are not pp * dp * cp * tp = " << p.pp << " * " << p.dp << " * " << p.cp << " * "
