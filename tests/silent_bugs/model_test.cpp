@@ -139,8 +139,7 @@ TEST_CASE("S33 ten labels are ten on every plan: tokens without a label count no
   }
 }
 
-TEST_CASE(
-    "S39 the divisor is in the seed: 4 labels with a gradient of 8 make 2, whatever the number of micro-batches") {
+TEST_CASE("S39 the divisor is in the seed: 4 labels and a gradient of 8 make 2, in any number of micro-batches") {
   for (const mp::plan& p : {one, dp2_tp2_sp})
     for (const int micro_batch : {1, 2}) {
       const mp::job j{.global_batch = 4, .micro_batch = micro_batch};
