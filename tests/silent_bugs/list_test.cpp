@@ -82,11 +82,13 @@ TEST_CASE("every report is listed with its outcome") { CHECK(rows().size() == 56
 
 TEST_CASE("what the list names is tested, and what is tested is named") {
   const auto listed = rows(), found = tested();
-  for (const auto& [report, files] : listed) {
+  for (const auto& row : listed) {
+    const std::string& report = row.first;
     CAPTURE(report);
-    CHECK(files == (found.count(report) ? found.at(report) : words{}));
+    CHECK(row.second == (found.count(report) ? found.at(report) : words{}));
   }
-  for (const auto& [report, files] : found) {
+  for (const auto& test : found) {
+    const std::string& report = test.first;
     CAPTURE(report);
     CHECK(listed.count(report) == 1);
   }
