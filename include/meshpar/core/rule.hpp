@@ -18,7 +18,7 @@ enum class rule : unsigned char {
   transition_is_not_one_collective,
   split_does_not_divide,
   only_a_suffix_can_be_gathered,
-  seed_needs_a_partial_or_invariant_loss,
+  loss_must_be_partial_or_invariant,
   dimensions_not_adjacent,
   indices_and_table_share_an_axis,
   heads_and_kv_heads_disagree,

@@ -37,8 +37,8 @@ void collective(D& d, const bound& c) {
                     static_cast<std::size_t>(inner * size));
       return;
     case collective::keep_first:
-      if (c.position == 0) std::memcpy(out, in, static_cast<std::size_t>(outer * ranks * inner * size));
-      else std::memset(out, 0, static_cast<std::size_t>(outer * ranks * inner * size));
+      if (c.position == 0) std::memcpy(out, in, static_cast<std::size_t>(inner * size));
+      else std::memset(out, 0, static_cast<std::size_t>(inner * size));
       return;
     case collective::all_to_all:
     case collective::permute: throw comm_error("this collective comes with context parallelism");

@@ -8,7 +8,8 @@
 namespace meshpar::inline v0 {
 
 // The layout of a parameter with these dims under a plan: each dim placed as the plan says, every other axis R; I over
-// the axes in `invariant`. Refuses a dim that the plan does not know or cannot split.
+// the axes in `invariant`. Refuses a dim that the plan does not know or cannot split, a dim named twice, and one axis
+// on two dims: a rank would hold a diagonal block, and no sum over ranks reaches the others.
 constexpr judged parameter_layout(const context& plan, std::initializer_list<dim_name> names, axis_set invariant) {
   judged j;
   for (const dim_name& name : names) {
@@ -20,6 +21,9 @@ constexpr judged parameter_layout(const context& plan, std::initializer_list<dim
     }
     const typing::placed d = typing::place(name, p->size, p->by, plan.ranks);
     if (!d.no.holds()) return {.no = d.no};
+    if (j.out.find(name) >= 0) return {.no = typing::named_twice(name)};
+    if (const axis_set both = j.out.split() & d.dim.by.axes(); !both.empty())
+      return {.no = typing::split_twice(j.out, name, typing::first_of(both))};
     j.out.dims.push_back(d.dim);
   }
   j.out = with_invariant(j.out, invariant - j.out.split(), plan.ranks);

@@ -7,7 +7,7 @@ namespace meshpar::inline v0 {
 
 // The only operation that communicates. A record of a collective has n = {kind, outer, inner elements, ranks, type in
 // which sums are taken}: the operand of a gather is [outer][inner], its result [outer][ranks][inner]; a reduce-scatter
-// is the reverse; an all-reduce has inner elements in all.
+// is the reverse; an all-reduce, and a value kept on the first rank, have inner elements in all.
 struct to_op {
   static constexpr void input_grad(tracer& t, const record& r);
   static constexpr operation info{.name = "to", .input_grad = &input_grad};
@@ -28,7 +28,8 @@ constexpr int to_op::emit_to(tracer& t, int line, const layout& target, int id) 
   const int dim = step.to_dim >= 0 ? step.to_dim : step.from_dim;
   for (int i = 0; i < dim; ++i) outer *= target.dims[i].local;  // a collective without a dim: one run
   const int ranks = t.plan.ranks.size(step.along);
-  const bool whole = step.kind == typing::collective::all_reduce || step.kind == typing::collective::all_reduce_max;
+  const bool whole = step.kind == typing::collective::all_reduce || step.kind == typing::collective::all_reduce_max ||
+                     step.kind == typing::collective::keep_first;
   const std::int64_t larger = t.count(id) > t.count(out) ? t.count(id) : t.count(out);
   t.add({.op = &info,
          .in = values_of(id),

@@ -39,4 +39,18 @@ constexpr placed place(dim_name name, std::int64_t size, axis_set s, const mesh&
   return {make_dim(name, size, m, s, how), {}};
 }
 
+// A parameter whose dims do not go together.
+constexpr verdict named_twice(dim_name name) {
+  return broken_by(rule::dimension_appears_twice, text{} << "a parameter has " << name_of(name)
+                                                         << " twice; give one of them a dim of its own size<...>");
+}
+constexpr verdict split_twice(const layout& so_far, dim_name name, axis a) {
+  int i = 0;
+  while (!so_far.dims[i].by.axes().contains(a)) ++i;
+  return broken_by(rule::one_axis_splits_two_dimensions,
+                   text{} << "a parameter over " << name_of(so_far.dims[i].name) << " and " << name_of(name) << ": "
+                          << name_of(a) << " splits both, a rank would hold a diagonal block; give one of them a dim "
+                          << "of its own, whole: size<...>");
+}
+
 }  // namespace meshpar::inline v0::typing
