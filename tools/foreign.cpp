@@ -90,7 +90,7 @@ void take_word(const foreign_format& format, const foreign_entry& entry, const s
     throw bad_input(source + " is " + in_quotes(value.get<std::string>()) + "; it takes one of " +
                     known_words(entry.value));
   if (ours == "?")
-    return into.warn(source + " " + value.get<std::string>() + ": " + field + " has no such value here; not checked");
+    return into.warn(source + " " + value.get<std::string>() + ": no such value of " + field + " here; that field is not checked");
   into.set_text(field, std::string(ours), source);
 }
 

@@ -15,24 +15,32 @@ namespace {
 
 constexpr int fine = 0, broken = 1, unreadable = 2;
 
+// What a field takes, for the help.
+std::string takes(int) { return "N"; }
+std::string takes(unsigned long long) { return "N"; }
+std::string takes(double) { return "X"; }
+std::string takes(const int (&)[mt::mp::stage_limit]) { return "N,N,..."; }
+template <class Enum>
+std::string takes(Enum) {
+  std::string all;
+  for (const char* word : mt::words<Enum>::values) all += (all.empty() ? "" : "|") + std::string(word);
+  return all;
+}
+
 // The options of every field, by its name.
 void add_fields(CLI::App& app, std::map<std::string, std::string>& options) {
   const mt::configuration defaults;
   mt::each_field(defaults, [&]<class T>(const std::string& group, const std::string& name, const T& field) {
-    const std::string option = mt::option_of(name);
-    const auto keep = [&options, name](const std::string& text) { options[name] = text; };
+    const std::string option = mt::option_of(name), no = "--no" + option.substr(1);
+    const auto keep = [&options, name, option](const std::string& text) {
+      if (!options.emplace(name, text).second) throw mt::bad_input(option + " is given on and off; leave one out");
+    };
+    const std::string usual = "default " + mt::written(field).dump();
     if constexpr (std::is_same_v<T, bool>) {
-      app.add_flag_callback(
-             option, [keep] { keep("true"); }, "")
-          ->group(group)
-          ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-      app.add_flag_callback(
-             "--no" + option.substr(1), [keep] { keep("false"); }, "")
-          ->group(group)
-          ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
-          ->excludes(option);
+      app.add_flag_callback(option, [keep] { keep("true"); }, usual + "; off with " + no)->group(group);
+      app.add_flag_callback(no, [keep] { keep("false"); })->group("");
     } else {
-      app.add_option_function<std::string>(option, keep, mt::written(field).dump())->group(group)->type_name("");
+      app.add_option_function<std::string>(option, keep, usual)->group(group)->type_name(takes(field));
     }
   });
 }
