@@ -39,26 +39,31 @@ std::string_view nearest(std::span<const foreign_entry> table, std::string_view 
   return best;
 }
 
-// Ours for a word of theirs, from "theirs=ours theirs=ours"; empty when it is not there.
-std::string_view translated(std::string_view table, std::string_view word) {
+struct word_pair {
+  std::string_view theirs, ours;
+};
+
+// "theirs=ours theirs=ours"
+std::vector<word_pair> pairs_of(std::string_view table) {
+  std::vector<word_pair> pairs;
   while (!table.empty()) {
-    const auto space = std::min(table.find(' '), table.size());
-    const std::string_view pair = table.substr(0, space);
-    const auto equals = pair.rfind('=');
-    if (pair.substr(0, equals) == word) return pair.substr(equals + 1);
-    table.remove_prefix(std::min(space + 1, table.size()));
+    const auto end = std::min(table.find(' '), table.size()), equals = table.rfind('=', end);
+    pairs.push_back({table.substr(0, equals), table.substr(equals + 1, end - equals - 1)});
+    table.remove_prefix(std::min(end + 1, table.size()));
   }
+  return pairs;
+}
+
+// Ours for a word of theirs; empty when it is not there.
+std::string_view translated(std::string_view table, std::string_view word) {
+  for (const word_pair& p : pairs_of(table))
+    if (p.theirs == word) return p.ours;
   return {};
 }
 
 std::string known_words(std::string_view table) {
   std::string all;
-  while (!table.empty()) {
-    const auto space = std::min(table.find(' '), table.size());
-    const std::string_view pair = table.substr(0, space);
-    all += (all.empty() ? "" : ", ") + std::string(pair.substr(0, pair.rfind('=')));
-    table.remove_prefix(std::min(space + 1, table.size()));
-  }
+  for (const word_pair& p : pairs_of(table)) all += (all.empty() ? "" : ", ") + std::string(p.theirs);
   return all;
 }
 
@@ -83,14 +88,12 @@ bool asks_for_nothing(const foreign_entry& entry, const json& value) {
 void take_word(const foreign_format& format, const foreign_entry& entry, const std::string& name, const json& value,
                draft& into) {
   const std::string source = format.called(name), field(entry.what);
-  if (!value.is_string())
-    throw bad_input(source + " is " + shown(text_of(value)) + "; it takes one of " + known_words(entry.value));
-  const std::string_view ours = translated(entry.value, value.get<std::string>());
+  const std::string_view ours = value.is_string() ? translated(entry.value, value.get<std::string>()) : "";
   if (ours.empty())
-    throw bad_input(source + " is " + in_quotes(value.get<std::string>()) + "; it takes one of " +
-                    known_words(entry.value));
+    throw bad_input(source + " is " + in_quotes(text_of(value)) + "; it takes one of " + known_words(entry.value));
   if (ours == "?")
-    return into.warn(source + " " + value.get<std::string>() + ": no such value of " + field + " here; that field is not checked");
+    return into.warn(source + " " + text_of(value) + ": no such value of " + field +
+                     " here; that field is not checked");
   into.set_text(field, std::string(ours), source);
 }
 

@@ -47,13 +47,18 @@ class huggingface {
     window(d);
     positions(d);
     if (!type_->llama) dropout(d);
-    if (type_->experts && !d.has("experts"))
-      throw bad_input("the number of experts" + format_.place + " is not given; add --experts N");
+    if (type_->experts) required(d);
   }
 
  private:
   std::string default_of() const { return "the default of model_type " + std::string(type_->name); }
 
+  // What the library has defaults for that a published file need not mean.
+  void required(const draft& d) const {
+    for (const auto& [field, what] :
+         {std::pair{"experts", "the number of experts"}, {"kv_heads", "num_key_value_heads"}})
+      if (!d.has(field)) throw bad_input(what + format_.place + " is not given; add " + option_of(field) + " N");
+  }
   void family(draft& d) const {
     const std::string source = "model_type " + std::string(type_->name);
     d.set("norm", type_->llama ? "rms" : "layer", source);
