@@ -4,6 +4,8 @@
 #include "files.hpp"
 #include "readers.hpp"
 
+#include <algorithm>
+
 namespace meshpar_tools {
 
 namespace {
@@ -41,7 +43,8 @@ class deepspeed {
     if (!steps || dp < 1) return;
     if (!d.has("micro_batch") && d.has("global_batch"))
       return d.set("micro_batch", quotient(d.values().job.global_batch, *steps * dp), format_.called(all));
-    d.set("global_batch", 1LL * *steps * dp * d.values().job.micro_batch, "micro-batch * steps * dp" + format_.place);
+    const long long at_once = std::min(*steps * dp, 1LL << 31);  // above that no batch fits, and the product none
+    d.set("global_batch", at_once * d.values().job.micro_batch, "micro-batch * steps * dp" + format_.place);
   }
 
  private:

@@ -67,10 +67,6 @@ std::string known_words(std::string_view table) {
   return all;
 }
 
-std::string text_of(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', true, json::error_handler_t::replace);
-}
-
 // As numbers where both are, so that 1 is 1.0.
 bool same_value(std::string_view a, std::string_view b) {
   const auto number = [](std::string_view text, double& x) {
@@ -134,6 +130,10 @@ void take_object(const foreign_format& format, const std::string& prefix, const 
 
 }  // namespace
 
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
 const foreign_entry* foreign_format::find(std::string_view name) const {
   const auto exact = std::find_if(table.begin(), table.end(), [&](const auto& e) { return e.name == name; });
   if (exact != table.end()) return &*exact;
@@ -157,18 +157,6 @@ void take(const foreign_format& format, const foreign_entry& entry, const std::s
     case means::unsupported:
       if (!asks_for_nothing(entry, value)) into.warn(format.called(name) + ": " + std::string(entry.what));
       return;
-  }
-}
-
-std::optional<int> number(const foreign_format& format, const foreign_values& kept, const std::string& name) {
-  const auto given = kept.find(name);
-  if (given == kept.end()) return {};
-  try {
-    int n = 0;
-    read(n, given->second.is_string() ? parsed(n, given->second.get<std::string>()) : given->second);
-    return n;
-  } catch (const bad_input& e) {
-    throw bad_input(format.called(name) + " is " + shown(text_of(given->second)) + ": it " + e.what());
   }
 }
 

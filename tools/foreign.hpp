@@ -46,12 +46,26 @@ struct foreign_format {
 // Names with values, as given; values from a command line are strings.
 using foreign_values = std::map<std::string, json>;
 
-// A whole number among kept values, where it is given.
-std::optional<int> number(const foreign_format& format, const foreign_values& kept, const std::string& name);
-
 // One name with its value, into the draft and into what the reader keeps.
 void take(const foreign_format& format, const foreign_entry& entry, const std::string& name, const json& value,
           bool is_text, draft& into, foreign_values& kept);
+
+// What a refusal of a value says.
+std::string text_of(const json& value);
+
+// A number among kept values, where it is given.
+template <class T = int>
+std::optional<T> number(const foreign_format& format, const foreign_values& kept, const std::string& name) {
+  const auto given = kept.find(name);
+  if (given == kept.end()) return {};
+  try {
+    T n{};
+    read(n, given->second.is_string() ? parsed(n, given->second.template get<std::string>()) : given->second);
+    return n;
+  } catch (const bad_input& e) {
+    throw bad_input(format.called(name) + " is " + shown(text_of(given->second)) + ": it " + e.what());
+  }
+}
 
 // Every key of an object, by its dotted path.
 foreign_values take_all(const foreign_format& format, const json& object, draft& into);

@@ -30,9 +30,8 @@ const model_type& type_of(const foreign_format& format, const foreign_values& ke
   for (const model_type& t : model_types)
     if (said != kept.end() && said->second == std::string(t.name)) return t;
   throw bad_input(said == kept.end() ? "model_type" + format.place + " is not given; it"
-                                     : format.called("model_type") + " is " +
-                                           shown(said->second.dump(-1, ' ', true, json::error_handler_t::replace)) +
-                                           "; it" + " must be one of gpt2, llama, mixtral, qwen3_moe, deepseek_v3");
+                                     : format.called("model_type") + " is " + shown(text_of(said->second)) + "; it" +
+                                           " must be one of gpt2, llama, mixtral, qwen3_moe, deepseek_v3");
 }
 
 class huggingface {

@@ -127,10 +127,7 @@ class megatron {
   }
   void dropout(draft& d) const {
     d.fall_back("dropout", 0.1, by_default);
-    double attention = 0.1;
-    if (const auto said = kept_.find("--attention-dropout"); said != kept_.end())
-      attention = parsed(attention, said->second.get<std::string>()).get<double>();
-    if (attention != d.values().model.dropout)
+    if (number<double>(format_, kept_, "--attention-dropout").value_or(0.1) != d.values().model.dropout)
       d.warn("--attention-dropout: our model has one dropout; checked with that of --hidden-dropout");
   }
   void sequence_parallel(draft& d) const {

@@ -2,6 +2,8 @@
 #include "files.hpp"
 #include "readers.hpp"
 
+#include <algorithm>
+
 namespace meshpar_tools {
 
 namespace {
@@ -47,9 +49,10 @@ std::optional<long long> world_size_of(const inputs& given, const std::vector<pe
 
 // More ranks than any machine has would also leave the range of the rules' arithmetic.
 void refuse_huge(const mp::plan& p) {
+  const auto product = [](auto... extents) { return (1.0 * ... * std::max(extents, 1)); };
   constexpr double most = 1 << 30;
-  if (1.0 * p.pp * p.virtual_stages > most || 1.0 * p.pp * p.dp * p.cp * p.tp > most ||
-      1.0 * p.edp * p.ep * p.etp > most || 1.0 * p.ep * p.etp > most)
+  if (product(p.pp, p.virtual_stages) > most || product(p.pp, p.dp, p.cp, p.tp) > most ||
+      product(p.edp, p.ep, p.etp) > most)
     throw bad_input(
         "the plan has more than 2^30 ranks or stages; give smaller pp, dp, cp, tp, edp, ep, etp, virtual_stages");
 }

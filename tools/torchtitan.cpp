@@ -62,8 +62,7 @@ class torchtitan {
     if (cast == kept_.end()) return d.fall_back("precision.param", "bf16", by_default);
     if (type == "bfloat16") return d.set("precision.param", "bf16", format_.called(cast->first));
     if (type != "float32")
-      throw bad_input(format_.called(cast->first) + " is " +
-                      shown(type.dump(-1, ' ', true, json::error_handler_t::replace)) +
+      throw bad_input(format_.called(cast->first) + " is " + shown(text_of(type)) +
                       "; it takes one of bfloat16, float32");
   }
   void stages(draft& d) const {
@@ -73,6 +72,10 @@ class torchtitan {
       if (given(key).value_or(0) != 0)
         d.warn(format_.called(key) + ": unequal stages are not read; give --stage-layers");
     const long long layers = d.values().model.layers, pp = d.values().plan.pp;
+    if (pp > 1 && !d.has("stage_layers"))
+      d.warn(format_.called("parallelism.pipeline_parallel_degree") +
+             ": torchtitan may give the first and the last stage fewer layers; checked in equal shares without "
+             "--stage-layers");
     if (each && *each > 0 && pp > 0 && layers % (pp * *each) == 0)
       return d.set("virtual_stages", layers / (pp * *each),
                    format_.called("parallelism.pipeline_parallel_layers_per_stage"));

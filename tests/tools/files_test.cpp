@@ -172,6 +172,7 @@ TEST_CASE("torchtitan: pipelines, replicas, and the whole batch") {
                                     .virtual_stages = 2,
                                     .context_exchange = mp::exchange_kind::all_gather});
   CHECK(warned(d, "parallelism.data_parallel_replicate_degree in"));
+  CHECK(warned(d, "parallelism.pipeline_parallel_degree in"));
   CHECK(titan(pipeline + "1\n", "4").values().plan.zero == 0);
 }
 
