@@ -275,7 +275,10 @@ int main(int argc, char** argv) {
   std::vector<unit> list = ours(o, t);
   for (unit& u : peers(o)) list.push_back(std::move(u));
   for (int i = 0; i < o.rounds; ++i)
-    for (unit& u : list)
-      if (const double r = u.tokens_per_second(); r > 0) u.rates.push_back(r);
+    for (unit& u : list) {
+      const double r = u.tokens_per_second();
+      if (r > 0) u.rates.push_back(r);
+      std::fprintf(stderr, "round %d of %d: %s %.0f\n", i + 1, o.rounds, u.name.c_str(), r);
+    }
   print_table(o, list);
 }
