@@ -57,12 +57,6 @@ void refuse_huge(const mp::plan& p) {
         "the plan has more than 2^30 ranks or stages; give smaller pp, dp, cp, tp, edp, ep, etp, virtual_stages");
 }
 
-// Layers for the stages of a pipeline that has none.
-void refuse_no_stages(const mp::plan& p) {
-  if (mp::chunk_count(p) < 1 && !mp::equal_stages(p))
-    throw bad_input("stage_layers are given but pp * virtual_stages is 0; give both, at least 1");
-}
-
 std::string product(const mp::plan& p) {
   return "pp * cp * tp = " + std::to_string(p.pp) + " * " + std::to_string(p.cp) + " * " + std::to_string(p.tp);
 }
@@ -120,7 +114,6 @@ draft resolve(const inputs& given) {
   if (const auto ranks = world_size_of(given, rest)) match_world(d, *ranks);
   else find_dp(d, rest);
   refuse_huge(d.values().plan);
-  refuse_no_stages(d.values().plan);
   for (const pending& p : rest)
     if (p.batch) p.batch(d);
   require_sizes(d);
