@@ -20,8 +20,7 @@ inline std::vector<call_log> logs_of(const program& p, std::size_t capacity) {
   return run_logged_ranks<element_types<float, float, float, float>>(
       p,
       [&](auto& r) {
-        r.accumulate(0, 32, zero, zero);
-        r.update(32, {});
+        r.step(0, zero, zero, {});
       },
       capacity);
 }
