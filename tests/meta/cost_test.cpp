@@ -72,8 +72,9 @@ constexpr std::int64_t at_rest = cost.persistent + angles + tokens + scalars;
 static_assert(cost.peak_live == at_rest + (attention_saves + mlp_saves) + attention_saves + 3 * piece + piece +
                                     4 * (32 * 16 * 4) + scratch);
 
-// Two totals over eight ranks, twice: chunks of 1, 1, 0, ... A rank with one reads seven terms and gets the other chunk; the
-// others get both. Nothing else goes over both axes: without sequence parallelism gains are the same work on all of tp.
+// Two totals over eight ranks, twice: chunks of 1, 1, 0, ... A rank with one reads seven terms and gets the other
+// chunk; the others get both. Nothing else goes over both axes: without sequence parallelism gains are the same work on
+// all of tp.
 constexpr plan eight{.dp = 2, .tp = 4};
 constexpr std::int64_t bytes_of_totals(int rank) {
   program p(small, batch, eight, stack<>(small, batch));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The loss that a step reports, of heads that users write: the gradients are right whatever is reported, so that nothing
-// else would show a mistake.
+// The loss that a step reports, of heads that users write: the gradients are right whatever is reported, so that
+// nothing else would show a mistake.
 #include "silent_bugs/one_step.hpp"
 
 #include <doctest/doctest.h>

@@ -166,9 +166,9 @@ constexpr std::int64_t end_of_values(const program& p) {
 }
 
 constexpr traffic price_reduction(const step_reduction& r, const mesh& m, int rank) {
-  return {collective::all_reduce, r.along, 1,
-          bytes_received(collective::all_reduce, 1, r.count, m.size(r.along), m.position(rank, r.along),
-                         size_of(r.type))};
+  return {
+      collective::all_reduce, r.along, 1,
+      bytes_received(collective::all_reduce, 1, r.count, m.size(r.along), m.position(rank, r.along), size_of(r.type))};
 }
 
 // Prices one step of one rank.

@@ -10,8 +10,8 @@
 namespace meshpar::inline v0 {
 
 // What a layer is checked under: a model of which no two dims have one size, and plans in which every axis is above 1
-// (a wrong layer could compile at tp = 1) and in which tp exceeds the KV heads. A layer may split any other dim further:
-// whether its sizes divide is asked under the plan that it runs under.
+// (a wrong layer could compile at tp = 1) and in which tp exceeds the KV heads. A layer may split any other dim
+// further: whether its sizes divide is asked under the plan that it runs under.
 namespace layer_checks {
 inline constexpr model sizes{
     .hidden = 88, .heads = 8, .kv_heads = 2, .head_dim = 24, .ffn = 104, .vocab = 136, .seq = 32};

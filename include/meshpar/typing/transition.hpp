@@ -75,8 +75,8 @@ constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
 constexpr verdict out_of_mesh_order(const split_dim& d) {
   return broken_by(rule::transition_is_not_one_collective,
                    text{} << "to: the axes that split " << name_of(d.name) << " (" << name_of(d.by)
-                          << ") are not in mesh order; move them one at a time, "
-                          << name_of(last_axis(d.by)) << " first when gathering");
+                          << ") are not in mesh order; move them one at a time, " << name_of(last_axis(d.by))
+                          << " first when gathering");
 }
 
 constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
