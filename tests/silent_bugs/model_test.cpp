@@ -156,8 +156,7 @@ TEST_CASE("S33 ten labels are ten on every plan: tokens without a label count no
   }
 }
 
-TEST_CASE(
-    "S39 the divisor is in the seed: the gradient of four labels is the mean of those of each, summed in any way") {
+TEST_CASE("S39 the divisor is in the seed: the gradient of four labels is the mean of those of each") {
   const auto only = [](std::int64_t sample) {
     given_step g;
     g.labels = [=](auto s, auto at) { return at == 1 && (sample < 0 || s == sample) ? 1 : -1; };

@@ -77,8 +77,9 @@ class program {
   fixed_vector<flat_bucket, 8> buckets{};
   arena_plan memory{};
   fixed_vector<step_reduction, 8> reductions{};  // of gradients, in the order of buckets
-  step_reduction totals{};  // two sums over all ranks: before the first micro-batch of labels, at the end of loss and
-                            // squares of the gradient; along nothing where one rank is all
+  // Two numbers of each rank, summed twice in a step: labels before the first micro-batch; the loss and the squares of
+  // the gradient at the end. Along nothing where one rank is all.
+  step_reduction totals{};
 
   constexpr bool refused() const { return !refusal().holds(); }
   constexpr const verdict& refusal() const {
@@ -210,7 +211,7 @@ class program {
       if (!b.sync.empty())
         reductions.push_back(
             {b.sync, memory.gradients.offset + b.begin * size_of(p.grad), b.end - b.begin, p.grad, p.reduce});
-    // On a cache line of their own.
+    // The totals have a cache line of their own.
     totals = {where.ranks.all(), memory.scalars.offset + alignment, 2, dtype::f64, dtype::f64};
   }
 };
