@@ -109,3 +109,12 @@ TEST_CASE("S55 a head names no size: the padding of a vocabulary of 7 on 4 ranks
   const mp::job smooth{.global_batch = 4, .label_smoothing = 0.1};
   CHECK(loss_of<of_the_model>(tp4, smooth) == Approx(loss_of<of_the_model>(one, smooth)).epsilon(1e-12));
 }
+
+TEST_CASE("a smoothing of 1 and more is refused: a size that stands in its place would be one") {
+  for (const double smoothing : {-0.1, 1.0, 7.0}) {
+    const mp::job j{.global_batch = 4, .label_smoothing = smoothing};
+    const mp::program p(llama, j, one, with_head<of_the_model>(llama, j));
+    CHECK(p.refusal().broken == mp::rule::values_in_range);
+    CHECK(p.refusal().why == "cross_entropy: label smoothing is a share of the target, at least 0 and below 1");
+  }
+}

@@ -31,6 +31,10 @@ struct cross_entropy_op {
     return placed != nullptr ? placed->logical : d.local * plan.ranks.size(d.by.axes());
   }
   constexpr int emit(tracer& t, int line, const layout& out, int logits, int labels) const {
+    if (!(smoothing >= 0 && smoothing < 1))
+      t.refuse({.broken = rule::values_in_range,
+                .why = text{} << "cross_entropy: label smoothing is a share of the target, at least 0 and below 1"},
+               line);
     const split_dim vocab = t.shape(logits).dims.back();
     const std::int64_t width = vocab.local, rows = t.count(logits) / width;
     const axis_set split = vocab.by.axes();
