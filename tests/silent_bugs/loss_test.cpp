@@ -118,3 +118,27 @@ TEST_CASE("a smoothing of 1 and more is refused: a size that stands in its place
     CHECK(p.refusal().why == "cross_entropy: label smoothing is a share of the target, at least 0 and below 1");
   }
 }
+
+namespace {
+struct own_loss_op {  // of the elements' type; the seed, and the sum over micro-batches, are in f64
+  static constexpr mp::operation info{.name = "own_loss"};
+  static constexpr mp::judged rule(const mp::layout& x, const mp::mesh& m) {
+    return {mp::with_owed({}, axes::dp, m), mp::typing::nonlinear(x, "own_loss").no};
+  }
+  constexpr int emit(mp::tracer& t, int line, const mp::layout& out, int x) const {
+    const int loss = t.make(out, t.values[x].type);
+    t.add({.op = &info, .in = mp::values_of(x), .out = mp::values_of(loss)}, line);
+    return loss;
+  }
+};
+struct own_loss {
+  mp::head_layer unused;
+  constexpr auto forward(const auto&, auto x, auto) const { return mp::apply(own_loss_op{}, 0, x); }
+};
+}  // namespace
+
+TEST_CASE("a loss in f32 is refused") {
+  const mp::program p(llama, four_samples, dp2, with_head<own_loss>(llama, four_samples));
+  CHECK(p.refusal().broken == mp::rule::precision_is_supported);
+  CHECK(p.refusal().why == "a head returns its loss in f64, whatever the plan's precision");
+}

@@ -165,12 +165,15 @@ constexpr void trace_last(tracer& t, const Layer& layer, backward_order order = 
   const int loss = layer.forward(traced_scope(t), traced{&t, x}, traced{&t, labels}).id;
   if (t.refused()) return;
   if (const judged j = typing::seed(t.shape(loss), t.plan.ranks); !j.holds()) return t.refuse(j.no, 0);
-  const dtype type = t.values[loss].type;
+  if (t.values[loss].type != dtype::f64)
+    return t.refuse({.broken = rule::precision_is_supported,
+                     .why = text{} << "a head returns its loss in f64, whatever the plan's precision"},
+                    0);
   t.add({.op = &accumulate_op::info,
          .in = values_of(loss),
-         .out = values_of(t.make(t.shape(loss), type, space::loss)),
-         .n = {1, static_cast<std::int64_t>(type)}});
-  t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), type, space::seed), order);
+         .out = values_of(t.make(t.shape(loss), dtype::f64, space::loss)),
+         .n = {1, static_cast<std::int64_t>(dtype::f64)}});
+  t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), dtype::f64, space::seed), order);
   if (!t.refused()) place_at(t, t.grad_of(x), space::input_grad);
 }
 
