@@ -78,9 +78,7 @@ template <class Rank>
 void train_one(Rank& r, const task& t, int step) {
   const auto id = [&](std::int64_t s, std::int64_t p) { return token(t.what, step, s, p); };
   const auto label = [&](std::int64_t s, std::int64_t p) { return token(t.what, step, s, p + 1); };
-  const std::int64_t labels = std::int64_t{t.how_much.global_batch} * t.what.seq;
-  r.accumulate(static_cast<std::uint64_t>(step), labels, id, label);
-  r.update(labels, {.adam = {.learning_rate = 1e-4}, .decay = 0, .clip_norm = 0});
+  r.step(static_cast<std::uint64_t>(step), id, label, {.adam = {.learning_rate = 1e-4}, .decay = 0, .clip_norm = 0});
 }
 
 // All of a step's micro-batch at once.

@@ -15,6 +15,7 @@ inline constexpr kind without_swiglu[] = {
     {&mp::rms_norm_kind::input_grad_info, &run},
     {&mp::rms_norm_kind::weight_grad_info, &run},
     {&mp::sum_op::info, &run},
+    {&mp::accumulate_op::info, &run},
     {&mp::accumulate_op::sum_info, &run},
     {&mp::rotary_op::info, &run},
     {&mp::attention_op::info, &run},

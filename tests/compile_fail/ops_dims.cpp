@@ -149,9 +149,9 @@ static_assert(mp::check_layer<one_move_after_the_other>());
 // ---- a dim that the axis does not divide
 struct indivisible_split : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[narrow]);
-    const auto s = mp::split(u, dims::head_dim, axes::tp);  // expect: split_does_not_divide
-    return mp::to_layout_of(x, mp::contract(dims::head_dim, s, mp::split(r[widen], dims::head_dim, axes::dp)));
+    const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[unknown]);
+    const auto s = mp::split(u, width, axes::tp);  // expect: split_does_not_divide
+    return mp::to_layout_of(x, mp::to<R>(mp::gelu(s), axes::tp));
   }
 };
 struct divisible_split : weights {
@@ -161,8 +161,17 @@ struct divisible_split : weights {
     return mp::to_layout_of(x, mp::to<R>(s, axes::tp));
   }
 };
-static_assert(mp::check_layer<indivisible_split>());
+struct divisible_splits : weights {  // a layer may split what the model's own sizes let it
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto samples = mp::split(mp::to<R>(x, axes::tp), dims::batch, axes::tp);
+    const auto u = mp::to<R>(mp::gelu(mp::contract(dims::hidden, samples, r[narrow])), axes::tp);
+    const auto s = mp::split(u, dims::head_dim, axes::tp);
+    return mp::to_layout_of(x, mp::contract(dims::head_dim, s, mp::split(r[widen], dims::head_dim, axes::tp)));
+  }
+};
+static_assert(mp::check_layer<indivisible_split, mp::size<width, 10>>());
 static_assert(mp::check_layer<divisible_split>());
+static_assert(mp::check_layer<divisible_splits>());
 
 // ---- each query head finds its KV head on its own rank
 struct heads : weights {

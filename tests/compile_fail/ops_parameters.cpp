@@ -50,3 +50,11 @@ struct two_matrices {
 };
 static_assert(mp::check_layer<square>());
 static_assert(mp::check_layer<two_matrices, mp::size<width, 88>>());
+
+// ---- a size for a dim that has one: it would be ignored
+using width8 = mp::size<width, 8>;
+using width12 = mp::size<width, 12>;
+using ffn12 = mp::size<dims::ffn, 12>;
+static_assert(mp::check_layer<two_matrices, width8, ffn12>());    // expect: dimension_appears_twice, 12
+static_assert(mp::check_layer<two_matrices, width8, width12>());  // expect: dimension_appears_twice, 12, 8
+static_assert(mp::check_layer<two_matrices, width8>());

@@ -12,7 +12,6 @@ using mp::I;
 using mp::R;
 using mp::layer_checks::with_sp;
 using mp::layer_checks::without_sp;
-inline constexpr int vocab = mp::layer_checks::sizes.vocab, narrow_vocab = 10;
 
 struct heads {
   mp::param<dims::hidden, dims::vocab> head{"head"};
@@ -25,12 +24,12 @@ struct heads {
 // ---- S18: a loss over a split vocabulary, given logits that were gathered first: every rank of tp would seed it
 struct s18_gathered_logits : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    return mp::cross_entropy(mp::to<R>(logits(r, x), axes::tp), labels, vocab, 0);
+    return mp::cross_entropy(mp::to<R>(logits(r, x), axes::tp), labels, 0);
   }
 };
 struct s18_split_logits : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    return mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    return mp::cross_entropy(logits(r, x), labels, 0);
   }
 };
 static_assert(own::head_check<s18_gathered_logits, with_sp<>>::ok);  // expect: loss_must_be_partial_or_invariant
@@ -61,12 +60,12 @@ static_assert(own::head_check<s19_mean_of_the_whole, with_sp<>>::ok);
 // ---- S24: the loss summed over the ranks, then differentiated on each of them
 struct s24_differentiated_after_the_sum : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    return mp::to<R>(mp::cross_entropy(logits(r, x), labels, vocab, 0), axes::dp);
+    return mp::to<R>(mp::cross_entropy(logits(r, x), labels, 0), axes::dp);
   }
 };
 struct s24_one_computation : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    return mp::to<I>(mp::cross_entropy(logits(r, x), labels, vocab, 0), axes::dp);
+    return mp::to<I>(mp::cross_entropy(logits(r, x), labels, 0), axes::dp);
   }
 };
 using s24 = s24_differentiated_after_the_sum;
@@ -78,8 +77,8 @@ struct s30_own_scale : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
     const auto own_labels = mp::split(labels, dims::seq, axes::tp);
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
-    const auto second = mp::cross_entropy(own_logits, own_labels, narrow_vocab, 0);
-    const auto first = mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    const auto second = mp::cross_entropy(own_logits, own_labels, 0);
+    const auto first = mp::cross_entropy(logits(r, x), labels, 0);
     return mp::sum(first, second);  // expect: invariant_mixed_with_another_state
   }
 };
@@ -87,8 +86,8 @@ struct s30_one_sum : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
     const auto own_labels = mp::split(labels, dims::seq, axes::tp);
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
-    const auto second = mp::cross_entropy(own_logits, own_labels, narrow_vocab, 0);
-    const auto first = mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    const auto second = mp::cross_entropy(own_logits, own_labels, 0);
+    const auto first = mp::cross_entropy(logits(r, x), labels, 0);
     return mp::sum(first, mp::to<I>(second, axes::tp));
   }
 };
@@ -98,14 +97,14 @@ static_assert(own::head_check<s30_one_sum, with_sp<>>::ok);
 // ---- S31: a mean over the tokens of each rank, instead of one divisor for all
 struct s31_own_divisor : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    const auto loss = mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    const auto loss = mp::cross_entropy(logits(r, x), labels, 0);
     const auto count = own::sum_over(own::sum_over(labels, dims::seq), dims::batch);
     return own::quotient(loss, count);  // expect: divisor_must_be_the_same_everywhere
   }
 };
 struct s31_one_divisor : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    const auto loss = mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    const auto loss = mp::cross_entropy(logits(r, x), labels, 0);
     const auto count = own::sum_over(own::sum_over(labels, dims::seq), dims::batch);
     return own::quotient(loss, mp::to<I>(count, axes::dp));
   }
@@ -116,7 +115,7 @@ static_assert(own::head_check<s31_one_divisor, with_sp<>>::ok);
 // ---- S33: the repair that summed a count over ranks which had all counted the same labels
 struct s33_summed_over_copies : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    const auto loss = mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    const auto loss = mp::cross_entropy(logits(r, x), labels, 0);
     const auto count = own::sum_over(own::sum_over(labels, dims::seq), dims::batch);
     const auto all = own::all_reduce(count, axes::tp);  // expect: reduction_needs_a_partial_sum
     return own::quotient(loss, all);
@@ -124,7 +123,7 @@ struct s33_summed_over_copies : heads {
 };
 struct s33_summed_where_owed : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
-    const auto loss = mp::cross_entropy(logits(r, x), labels, vocab, 0);
+    const auto loss = mp::cross_entropy(logits(r, x), labels, 0);
     const auto count = own::sum_over(own::sum_over(labels, dims::seq), dims::batch);
     return own::quotient(loss, own::all_reduce(count, axes::dp));
   }
@@ -170,13 +169,13 @@ static_assert(mp::check_layer<s79_maximum_of_all>());
 struct s64_labels_of_the_whole_sequence : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
-    return mp::cross_entropy(own_logits, labels, narrow_vocab, 0);  // expect: dimension_split_differently
+    return mp::cross_entropy(own_logits, labels, 0);  // expect: dimension_split_differently
   }
 };
 struct s64_labels_of_the_same_tokens : heads {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
-    return mp::cross_entropy(own_logits, mp::split(labels, dims::seq, axes::tp), narrow_vocab, 0);
+    return mp::cross_entropy(own_logits, mp::split(labels, dims::seq, axes::tp), 0);
   }
 };
 static_assert(own::head_check<s64_labels_of_the_whole_sequence, with_sp<>>::ok);

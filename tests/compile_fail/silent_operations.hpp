@@ -10,54 +10,60 @@ namespace own {
 
 namespace mp = meshpar;
 
+// A trace gets their results, without records.
+struct shown_to_types {
+  constexpr int emit(mp::tracer& t, int, const mp::layout& out, int x, auto...) const {
+    return t.make(out, t.values[x].type);
+  }
+};
 // x * y, element by element: a mask, a gate
-struct product_op {
+struct product_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::layout& y, const mp::mesh&) {
     return mp::typing::product(x, y);
   }
 };
 // x over one number: a count of tokens
-struct quotient_op {
+struct quotient_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::layout& n, const mp::mesh&) {
     return mp::typing::quotient(x, n);
   }
 };
 // an all-reduce, by whoever still thinks in collectives
 template <class Axis>
-struct all_reduce_op {
+struct all_reduce_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::mesh&) {
     return mp::typing::reduce_gradient(x, mp::whole_axis(Axis::value));
   }
 };
 // the sum over a dim; the mean is the same, divided by the dim's global size
 template <class Dim>
-struct sum_over_op {
+struct sum_over_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::mesh&) {
     return mp::typing::sum_over(x, {{Dim::name}, 1});
   }
 };
 // a normalisation along a dim
 template <class Dim>
-struct softmax_op {
+struct softmax_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::mesh&) { return mp::typing::softmax(x, Dim::name); }
 };
 // all but the first element of a dim: labels from ids
 template <class Dim>
-struct shift_op {
+struct shift_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::mesh&) {
     return mp::typing::slice(x, Dim::name, 1, x.dims[x.find(Dim::name)].local - 1);
   }
 };
 // the largest element of the last dim
-struct largest_op {
+struct largest_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::mesh&) { return mp::typing::row_max(x); }
 };
 // any function of each element: a root, a logarithm
-struct root_op {
+struct root_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& x, const mp::mesh&) { return mp::typing::nonlinear(x, "root"); }
 };
 // the loss of each token
-struct token_loss_op {
+struct token_loss_op : shown_to_types {
   static constexpr mp::judged rule(const mp::layout& logits, const mp::layout& labels, const mp::mesh&) {
     return mp::typing::cross_entropy(logits, labels);
   }

@@ -123,7 +123,7 @@ TEST_CASE("its gradients are the slopes of the loss") {
                (name == "layers.0.mlp.gain" || name == "layers.0.mlp.up" ? (index % 2 != 0 ? -1 : 1) * change : 0);
       });
       r.accumulate(
-          0, 32, [](auto s, auto q) { return static_cast<int>((s + 3 * q) % 24); },
+          0, [](auto s, auto q) { return static_cast<int>((s + 3 * q) % 24); },
           [](auto s, auto q) { return static_cast<int>((s * q + 5) % 24); });
       if (change != 0) {
         total = r.loss_sum() / 32;

@@ -36,9 +36,7 @@ outcome run(const mp::model& m, const mp::job& j, const mp::plan& plan, kinds ta
   mp::threads_world world(static_cast<int>(mp::world_size(plan)), {.time_out = 120});
   world.run([&](mp::threads& comm) {
     rank r(p, comm, table);
-    r.accumulate(0, std::int64_t{j.global_batch} * m.seq, id,
-                 [&](std::int64_t s, std::int64_t at) { return id(s, at + 1); });
-    const mp::step_report report = r.update(std::int64_t{j.global_batch} * m.seq, {});
+    const mp::step_report report = r.step(0, id, [&](std::int64_t s, std::int64_t at) { return id(s, at + 1); }, {});
     const std::lock_guard lock(one_at_a_time);
     all.loss = report.loss;
     mp::for_each_parameter(p, r.number(),

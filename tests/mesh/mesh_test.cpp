@@ -46,3 +46,14 @@ TEST_CASE("sets of axes") {
   CHECK(name_of(whole_axis(axes::tp)) == "tp");
   CHECK(name_of(axis{11}) == "axis 11");
 }
+
+TEST_CASE("axes by their names: the two parts of tp are one, and a part alone is itself") {
+  const mesh parts{extent{axes::dp, 2}, extent{axes::tp, 4}, extent{axes::kv_rep, 2}};
+  const auto all = parts.named(parts.all());
+  REQUIRE(all.size() == 2);
+  CHECK(all[0] == extent{axes::dp, 2});
+  CHECK(all[1] == extent{axes::tp, 8});
+  REQUIRE(parts.named(axes::kv_rep).size() == 1);
+  CHECK(parts.named(axes::kv_rep)[0] == extent{axes::kv_rep, 2});
+  CHECK(parts.named(axes::tp)[0] == extent{axes::tp, 4});
+}

@@ -60,7 +60,7 @@ inline sizes sizes_of(const record& r, widths w, std::int64_t out) {
   if (is(activation_op::grad_info) || is(swiglu_op::info) || is(sum_op::info) || is(accumulate_op::sum_info))
     return {{a * e, a * e}, {a * e}};
   if (is(swiglu_op::grad_info)) return {{a * e, a * e, a * e}, {a * e, a * e}};
-  if (is(accumulate_op::info)) return {{a * s}, {a * e}};
+  if (is(accumulate_op::info)) return {{a * size_of(static_cast<dtype>(b))}, {a * out}};
   if (is(rms_norm_kind::info)) return {{a * b * e, b * e}, {a * b * e, a * s}};
   if (is(rms_norm_kind::input_grad_info)) return {{a * b * e, a * b * e, b * e, a * s}, {a * b * e}};
   if (is(rms_norm_kind::weight_grad_info)) return {{a * b * e, a * b * e, a * s}, {b * s}};

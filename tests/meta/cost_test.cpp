@@ -39,10 +39,10 @@ static_assert(cost.backward.bytes(axes::tp) == 15 * piece);
 static_assert(cost.forward.bytes() == cost.forward.bytes(axes::tp));
 static_assert(cost.backward.bytes() == cost.backward.bytes(axes::tp));
 
-// The end of a step: split weights over dp, gains over both axes (of four ranks: 3/4 of them, twice), and two totals.
+// Once a step: split weights over dp, gains over both axes (of four ranks: 3/4 of them, twice), and twice two totals.
 static_assert(cost.finish.bytes(axes::dp) == split_weights * 4);
-static_assert(cost.finish.count(collective::all_reduce, all) == 2);
-static_assert(cost.finish.bytes(all) == 2 * gains * 3 / 4 * 4 + 4 * 8);
+static_assert(cost.finish.count(collective::all_reduce, all) == 3);
+static_assert(cost.finish.bytes(all) == 2 * gains * 3 / 4 * 4 + 2 * (4 * 8));
 static_assert(cost.whole.bytes() == 2 * (cost.forward.bytes() + cost.backward.bytes()) + cost.finish.bytes());
 
 // Half of each product's columns or depth, 32 tokens: four projections and three of the MLP a layer, and the logits.
@@ -72,17 +72,18 @@ constexpr std::int64_t at_rest = cost.persistent + angles + tokens + scalars;
 static_assert(cost.peak_live == at_rest + (attention_saves + mlp_saves) + attention_saves + 3 * piece + piece +
                                     4 * (32 * 16 * 4) + scratch);
 
-// Two totals over eight ranks: chunks of 1, 1, 0, ... A rank with one reads seven terms and gets the other chunk; the
-// others get both. Nothing else goes over both axes: without sequence parallelism gains are the same work on all of tp.
+// Two totals over eight ranks, twice: chunks of 1, 1, 0, ... A rank with one reads seven terms and gets the other
+// chunk; the others get both. Nothing else goes over both axes: without sequence parallelism gains are the same work on
+// all of tp.
 constexpr plan eight{.dp = 2, .tp = 4};
 constexpr std::int64_t bytes_of_totals(int rank) {
   program p(small, batch, eight, stack<>(small, batch));
   return price(p, rank).finish.bytes(all);
 }
-static_assert(bytes_of_totals(0) == (7 + 1) * 8);
-static_assert(bytes_of_totals(1) == (7 + 1) * 8);
-static_assert(bytes_of_totals(2) == 2 * 8);
-static_assert(bytes_of_totals(7) == 2 * 8);
+static_assert(bytes_of_totals(0) == 2 * (7 + 1) * 8);
+static_assert(bytes_of_totals(1) == 2 * (7 + 1) * 8);
+static_assert(bytes_of_totals(2) == 2 * 2 * 8);
+static_assert(bytes_of_totals(7) == 2 * 2 * 8);
 
 // Bytes that a rank keeps of a parameter between steps.
 constexpr plan narrow{.dp = 2, .tp = 2, .sequence_parallel = true, .precision = mixed_bf16_grads};
@@ -125,8 +126,7 @@ void check_bytes_at_rest(const plan& how, std::int64_t bytes_each) {
     std::memset(r.memory().at(0), arena::paint_byte, static_cast<std::size_t>(at));
     r.set_parameters(
         [](const auto&, const std::string&, std::int64_t i) { return 0.01 * static_cast<double>(i % 7 - 3); });
-    r.accumulate(0, 128, token, token);
-    r.update(128, {});
+    r.step(0, token, token, {});
     const std::int64_t n = p->elements();
     CHECK(written<typename Types::param>(r.memory(), a.parameters, n) +
               written<typename Types::grad>(r.memory(), a.gradients, n) +

@@ -49,9 +49,7 @@ template <class Rank>
 void play_step(Rank& r, const program& p) {
   const auto id = [&](std::int64_t s, std::int64_t q) { return token(s, q, p.what.vocab); };
   const auto label = [&](std::int64_t s, std::int64_t q) { return token(s, q + 1, p.what.vocab); };
-  const std::int64_t labels = std::int64_t{p.task.global_batch} * p.what.seq;
-  r.accumulate(1, labels, id, label);
-  r.update(labels, {});
+  r.step(1, id, label, {});
 }
 
 // Adds to the row of a group.

@@ -46,10 +46,10 @@ constexpr int communications(const program& p) {
 }
 constexpr auto forward = phase::forward, backward = phase::input_grad;
 
-// One rank, and data parallelism: no block communicates. The step ends with one reduction of the gradients and one of
-// the totals.
+// One rank, and data parallelism: no block communicates. The step ends with one reduction of the gradients, beside that
+// of the totals.
 static_assert(!alone.refused() && communications(alone) == 0 && alone.reductions.size() == 0);
-static_assert(!data.refused() && communications(data) == 0 && data.reductions.size() == 2);
+static_assert(!data.refused() && communications(data) == 0 && data.reductions.size() == 1);
 static_assert(data.reductions[0].along == axis_set(axes::dp) && data.reductions[0].count == data.elements());
 
 // TPA-01: four all-reduces in a layer, two forward and two backward, and nothing else.

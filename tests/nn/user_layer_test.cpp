@@ -102,7 +102,7 @@ TEST_CASE("the gradient of a computed bias is summed wide, then narrowed, in bf1
     world.run([&](threads& comm) {
       rank<decltype(types), plain_gemm, threads> r(p, comm);
       r.accumulate(
-          0, 64, [](std::int64_t s, std::int64_t at) { return static_cast<std::int32_t>((s * 31 + at * 7) % 61); },
+          0, [](std::int64_t s, std::int64_t at) { return static_cast<std::int32_t>((s * 31 + at * 7) % 61); },
           [](std::int64_t s, std::int64_t at) { return static_cast<std::int32_t>((s * 31 + at * 7 + 7) % 61); });
       for_each_parameter(
           p, 0,

@@ -65,7 +65,6 @@ outcome run(const oracle::model& golden, const mp::plan& p) {
     return static_cast<std::int32_t>(
         oracle::token(static_cast<std::uint64_t>(sample * (m.seq + 1) + position), golden.vocab));
   };
-  const std::int64_t labels = std::int64_t{j.global_batch} * m.seq;
   collector all;
   mp::threads_world world(static_cast<int>(mp::world_size(p)), {.time_out = 120});
   world.run([&](mp::threads& comm) {
@@ -73,8 +72,8 @@ outcome run(const oracle::model& golden, const mp::plan& p) {
     rank.set_parameters([](const mp::parameter_entry&, const std::string& name, std::int64_t index) {
       return oracle::value(name, static_cast<std::uint64_t>(index));
     });
-    rank.accumulate(0, labels, token, [&](std::int64_t b, std::int64_t s) { return token(b, s + 1); });
-    const mp::step_report report = rank.update(labels, {});
+    const mp::step_report report =
+        rank.step(0, token, [&](std::int64_t b, std::int64_t s) { return token(b, s + 1); }, {});
     const std::lock_guard lock(all.one_at_a_time);
     all.got.loss = report.loss;
     mp::for_each_parameter(

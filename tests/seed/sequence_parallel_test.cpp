@@ -91,7 +91,7 @@ long counted(mp::model m, const mp::plan& plan, int layers) {
   mp::run_ranks<mp::element_types<double, double, double, double>>(p, [&](auto& rank) {
     const mp::group all = rank.calls().group_along(axes::tp);
     const long before = rank.comm().received(all);
-    rank.accumulate(0, m.seq, [](auto, auto) { return 1; }, [](auto, auto) { return 2; });
+    rank.accumulate(0, [](auto, auto) { return 1; }, [](auto, auto) { return 2; });
     if (rank.number() == 0) bytes = rank.comm().received(all) - before;
   });
   return bytes;

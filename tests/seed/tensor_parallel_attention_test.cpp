@@ -32,7 +32,7 @@ long all_reduces(const mp::model& m) {
   mp::run_ranks<doubles>(p, [&](auto& rank) {
     const mp::group tp = rank.calls().group_along(axes::tp);
     const long before = rank.comm().calls(tp, mp::call_kind::all_reduce);
-    rank.accumulate(0, m.seq, [](auto, auto) { return 1; }, [](auto, auto) { return 2; });
+    rank.accumulate(0, [](auto, auto) { return 1; }, [](auto, auto) { return 2; });
     if (rank.number() == 0) calls = rank.comm().calls(tp, mp::call_kind::all_reduce) - before;
   });
   return calls;

@@ -28,7 +28,6 @@ given_step with_logits(const mp::model& m, std::vector<double> logits, std::int3
   given_step g;
   g.ids = [](auto, auto) { return 0; };
   g.labels = [label](auto, auto) { return label; };
-  g.label_count = m.seq;
   g.weights = [=](const std::string& name, std::int64_t index) {
     if (name == "embedding" || name == "final_norm.gain") return 1.0;
     if (name != "head") return 0.0;
@@ -47,7 +46,7 @@ double loss_of(std::vector<double> logits, double smoothing, const mp::plan& how
 
 TEST_CASE("S04 every gradient is that of one rank, with each form of tensor parallelism") {
   for (const mp::model& m : {gpt, llama}) {
-    const given_step g{.label_count = 16};
+    const given_step g;
     const done_step expected = run_step(m, four_samples, one, g);
     for (const mp::plan& p : several) {
       CAPTURE(p.dp);
@@ -93,7 +92,7 @@ struct two_losses {
   constexpr auto forward(const auto& r, auto x, auto labels) const {
     const auto logits = mp::contract(dims::hidden, x, r(second, x));
     const auto own_labels = mp::split(labels, dims::seq, axes::tp);
-    const auto aside = mp::to<mp::I>(mp::cross_entropy(logits, own_labels, 4, 0), axes::tp);
+    const auto aside = mp::to<mp::I>(mp::cross_entropy(logits, own_labels, 0), axes::tp);
     return mp::sum(head.forward(r, x, labels), aside);
   }
 };
@@ -110,7 +109,7 @@ struct two_headed {
 }  // namespace
 
 TEST_CASE("S30 the gradients of two losses have one scale on every plan") {
-  const given_step g{.label_count = 16};
+  const given_step g;
   const done_step expected = run_step<two_headed>(llama, four_samples, one, g);
   CHECK(largest(expected.grads.at("second")) > 1e-3);
   for (const mp::plan& p : {tp2_sp, tp4_sp, dp2_tp2_sp})
@@ -128,8 +127,26 @@ TEST_CASE("S31 one label in the whole batch: its gradient does not depend on whi
     }
 }
 
+TEST_CASE("S31 ranks divide by one count, though only the first has labels") {
+  given_step g;
+  g.labels = [](auto sample, auto) { return sample % 2 == 0 ? 1 : -1; };
+  const done_step expected = run_step(llama, four_samples, one, g);
+  for (const mp::plan& p : {mp::plan{.dp = 2}, dp2_tp2_sp}) {
+    const done_step found = run_step(llama, four_samples, p, g);
+    CHECK(found.loss == doctest::Approx(expected.loss).epsilon(1e-12));
+    CHECK(difference(expected.grads, found.grads) < 1e-10);
+  }
+}
+
+TEST_CASE("S31 a batch without a label is refused, by all ranks") {
+  given_step g;
+  g.labels = [](auto, auto) { return -1; };
+  for (const mp::plan& p : {one, dp2_tp2_sp})
+    CHECK_THROWS_WITH(run_step(llama, four_samples, p, g), doctest::Contains("step 0: no token has a label"));
+}
+
 TEST_CASE("S33 ten labels are ten on every plan: tokens without a label count nothing, copies count once") {
-  given_step g{.label_count = 10};
+  given_step g;
   g.labels = [](auto sample, auto position) { return sample * 4 + position < 10 ? 2 : -1; };
   const done_step expected = run_step(llama, four_samples, one, g);
   for (const mp::plan& p : several) {
@@ -139,17 +156,25 @@ TEST_CASE("S33 ten labels are ten on every plan: tokens without a label count no
   }
 }
 
-TEST_CASE("S39 the divisor is in the seed: 4 labels and a gradient of 8 make 2, in any number of micro-batches") {
+TEST_CASE("S39 the divisor is in the seed: the gradient of four labels is the mean of those of each") {
+  const auto only = [](std::int64_t sample) {
+    given_step g;
+    g.labels = [=](auto s, auto at) { return at == 1 && (sample < 0 || s == sample) ? 1 : -1; };
+    return g;
+  };
   for (const mp::plan& p : {one, dp2_tp2_sp})
     for (const int micro_batch : {1, 2}) {
       const mp::job j{.global_batch = 4, .micro_batch = micro_batch};
-      const done_step raw = run_step(llama, j, p, {.label_count = 1});
-      CHECK(difference(run_step(llama, j, p, {.label_count = 4}).grads, raw.grads, 1.0 / 4) < 1e-12);
+      gradients sum = run_step(llama, j, p, only(0)).grads;
+      for (int sample = 1; sample < 4; ++sample)
+        for (const auto& [name, g] : run_step(llama, j, p, only(sample)).grads)
+          for (std::size_t i = 0; i < g.size(); ++i) sum[name][i] += g[i];
+      CHECK(difference(run_step(llama, j, p, only(-1)).grads, sum, 1.0 / 4) < 1e-12);
     }
 }
 
 TEST_CASE("S40 micro-batches add up: four of one sample, two of two and one of four give one gradient") {
-  const given_step g{.label_count = 16};
+  const given_step g;
   const done_step expected = run_step(llama, {.global_batch = 4, .micro_batch = 4}, one, g);
   for (const int micro_batch : {1, 2})
     CHECK(difference(expected.grads, run_step(llama, {.global_batch = 4, .micro_batch = micro_batch}, one, g).grads) <

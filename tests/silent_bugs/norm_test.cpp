@@ -11,6 +11,7 @@ namespace {
 
 constexpr mp::model m = mp::gpt2_like({.layers = 1, .hidden = 8, .heads = 4, .ffn = 8, .vocab = 8, .seq = 4});
 constexpr mp::job j{.global_batch = 2};
+using device = rank::device;
 
 // The norm that each rank clips by, if the gradient is zero but for one element of one parameter, which rank r holds as
 // mine(r). Terms of a sum that is owed are given as terms.
@@ -22,16 +23,19 @@ std::vector<double> norms(mp::plan how, const std::string& parameter, Mine mine)
   std::vector<double> all(static_cast<std::size_t>(mp::world_size(how)));
   mp::threads_world world(static_cast<int>(all.size()), {.time_out = 120});
   world.run([&](mp::threads& comm) {
-    rank r(p, comm);
-    auto* gradient = reinterpret_cast<double*>(r.memory().at(p.memory.gradients.offset));
+    device on{&comm, {}};
+    const mp::arena memory(p.memory.height);
+    const mp::executor<device> calls(p, on, memory, comm.rank(), mp::host_kinds::table<device>);
+    mp::optimizer<double, double, double, double, device> optimizer(p, on, memory, comm.rank(), calls);
+    auto* gradient = reinterpret_cast<double*>(memory.at(p.memory.gradients.offset));
     std::int64_t first = -1;
     mp::for_each_parameter(
-        p, r.number(),
+        p, comm.rank(),
         [&](const mp::parameter_entry&, std::int64_t flat, const std::string& name, std::int64_t, std::int64_t) {
           if (name == parameter && first < 0) first = flat;
         });
-    gradient[first] = mine(r.number());
-    all[static_cast<std::size_t>(r.number())] = r.update(1, {}).grad_norm;
+    gradient[first] = mine(comm.rank());
+    all[static_cast<std::size_t>(comm.rank())] = optimizer.step(0, 1, {}).grad_norm;
   });
   return all;
 }

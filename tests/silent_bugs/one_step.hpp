@@ -29,7 +29,6 @@ using weight_at = std::function<double(const std::string& name, std::int64_t ind
 struct given_step {
   token_at ids = [](auto sample, auto position) { return static_cast<std::int32_t>((sample * 5 + position * 3) % 4); };
   token_at labels = ids;
-  std::int64_t label_count = 1;
   weight_at weights{};  // none: as they start
 };
 struct done_step {
@@ -57,8 +56,7 @@ done_step run_step(const mp::model& m, const mp::job& j, mp::plan how, const giv
       read.insert(sample);
       return g.ids(sample, position);
     };
-    r.accumulate(0, g.label_count, ids, g.labels);
-    const mp::step_report report = r.update(g.label_count, {});
+    const mp::step_report report = r.step(0, ids, g.labels, {});
     const std::lock_guard lock(one_at_a_time);
     done.loss = report.loss;
     mp::for_each_parameter(p, r.number(),

@@ -25,10 +25,12 @@ using device = mp::host<double, mp::plain_gemm, mp::threads>;
 // A layer traced under a context, forward and backward.
 struct block {
   template <class Layer>
-  block(const mp::context& c, const Layer& layer) : trace(c) {
+  block(const mp::context& c, const Layer& layer) : plan(c), trace(plan) {
     mp::trace_middle(trace, layer);
     if (!trace.refused()) mp::place_values(trace);
   }
+  block(const block&) = delete;
+  mp::context plan;
   mp::tracer trace;
 
   // The n-th record of a kind in a part of the step.

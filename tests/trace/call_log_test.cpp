@@ -34,7 +34,7 @@ in_layer count(const program& p, const call_log& log, call_kind kind) {
 
 TEST_CASE("every call of a step is logged, in order, with its times") {
   const auto p = one_step::trace(one_step::four);
-  std::int64_t expected = p->reductions.size();
+  std::int64_t expected = p->reductions.size() + 2;  // and the totals, before the first block and at the end
   for (int b = 0; b < p->block_count(); ++b) expected += 2 * records_to_play(p->traced_block(p->kind_of(b)));
   for (const call_log& log : one_step::logs_of(*p, 4000)) {
     CHECK(log.lost() == 0);

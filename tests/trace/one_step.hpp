@@ -18,12 +18,7 @@ inline std::unique_ptr<program> trace(const plan& how) {
 inline std::vector<call_log> logs_of(const program& p, std::size_t capacity) {
   const auto zero = [](std::int64_t, std::int64_t) { return 0; };
   return run_logged_ranks<element_types<float, float, float, float>>(
-      p,
-      [&](auto& r) {
-        r.accumulate(0, 32, zero, zero);
-        r.update(32, {});
-      },
-      capacity);
+      p, [&](auto& r) { r.step(0, zero, zero, {}); }, capacity);
 }
 
 }  // namespace one_step

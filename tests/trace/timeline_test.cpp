@@ -85,5 +85,5 @@ TEST_CASE("the timeline is JSON with one track per rank and one slice per call")
   // Each layer's MLP has three products forward and six backward; two micro-batches, four ranks.
   CHECK(reader.seen["name=layer 1 mlp: contract"] == 9 * 2 * 4);
   CHECK(reader.seen["along=tp"] > 0);
-  CHECK(reader.seen["name=step: all_reduce"] == 4 * p->reductions.size());
+  CHECK(reader.seen["name=step: all_reduce"] == 4 * (p->reductions.size() + 2));
 }

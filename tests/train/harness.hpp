@@ -155,11 +155,9 @@ trained train(const program& p, int steps) {
     paint(r.memory(), p.memory.saved);
     paint(r.memory(), p.memory.transient);
     for (int k = 0; k < steps; ++k) {
-      const long labels = data.labels(k, p.task.global_batch);
-      r.accumulate(
-          static_cast<std::uint64_t>(k), labels, [&](long s, long q) { return data.id(k, s, q); },
-          [&](long s, long q) { return data.label(k, s, q); });
-      const step_report report = r.update(labels, settings);
+      const step_report report = r.step(
+          static_cast<std::uint64_t>(k), [&](long s, long q) { return data.id(k, s, q); },
+          [&](long s, long q) { return data.label(k, s, q); }, settings);
       const std::lock_guard turn(one_at_a_time);
       if (r.number() == 0) result.losses.push_back(report.loss), result.norms.push_back(report.grad_norm);
       if (k == 0) gradients.take(p, r.number(), r.gradients());
@@ -176,7 +174,7 @@ trained train(const program& p, int steps) {
       sum += r.evaluate(
           i, [&](long s, long q) { return data.id(steps, s, q); },
           [&](long s, long q) { return data.label(steps, s, q); });
-    const double all = r.sum_over_tokens(sum);
+    const double all = r.sum_of_losses(sum);
     if (r.number() == 0) result.evaluation = all / static_cast<double>(data.labels(steps, p.task.global_batch));
   });
   result.gradients = gradients.finish();

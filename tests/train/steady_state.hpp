@@ -38,7 +38,6 @@ allocations allocations_of_steps_3_to_5(const meshpar::model& m, const meshpar::
   const program what(m, j, p, stack<>(m, j));
   if (what.refused()) throw comm_error(what.refusal().why.c_str());
   const int ranks = static_cast<int>(world_size(p));
-  const std::int64_t labels = std::int64_t{j.global_batch} * m.seq;
   allocations before, after;
   std::barrier together(ranks);
   threads_world world(ranks);
@@ -57,8 +56,7 @@ allocations allocations_of_steps_3_to_5(const meshpar::model& m, const meshpar::
     };
     for (int step = 1; step <= 5; ++step) {
       if (step == 3) note(before);
-      r.accumulate(static_cast<std::uint64_t>(step), labels, id, label);
-      r.update(labels, {});
+      r.step(static_cast<std::uint64_t>(step), id, label, {});
       if (step == 5) note(after);
     }
   });

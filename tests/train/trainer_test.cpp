@@ -107,7 +107,7 @@ TEST_CASE("a token outside the vocabulary ends the run and is named") {
 
 TEST_CASE("a text too short for a window of its held-out part is refused") {
   const text_data data(std::vector<std::int32_t>(200, 1));
-  CHECK_THROWS_WITH(on_ranks(alone, [&](auto& r) { return trainer(r, data).labels(); }),
+  CHECK_THROWS_WITH(on_ranks(alone, [&](auto& r) { return trainer(r, data).evaluate(1); }),
                     "rank 0 failed: the text has 200 tokens, but windows of 17 need 340: give a longer text or a "
                     "shorter seq");
 }

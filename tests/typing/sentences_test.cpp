@@ -53,8 +53,8 @@ TEST_CASE("contract") {
 
 TEST_CASE("sums, biases, norms") {
   CHECK(ty::sum(x_owed, x).no.why ==
-        "sum: over tp the left is P, the right R; the right would be added once per rank: sum the left first, or "
-        "to<P>(right, axes::tp)");
+        "sum: over tp the left is P, the right R; the right would be added once per rank: sum the left first with "
+        "to<R>(left, axes::tp)");
   CHECK(ty::bias(x_owed, gain).no.broken == rule::sum_of_unlike_states);
   CHECK(ty::norm(x_hidden, make_layout(hidden_tp), dims::hidden).no.why ==
         "norm needs hidden whole, a rank holds 8 of it (split over tp); gather it with to<R>(x, axes::tp)");
@@ -72,6 +72,27 @@ TEST_CASE("placement names the nearest extent that divides") {
   CHECK(ty::place("seq", 12, axes::cp, mesh{extent{axes::cp, 4}}, order::zigzag).no.why ==
         "seq = 12 does not divide over cp = 4 (zigzag: 2 pieces a rank); the nearest cp that divides is 3");
   CHECK(ty::place("ffn", 128, axes::tp, m).dim == ffn);
+}
+
+TEST_CASE("tp is one axis, also where KV heads make two of it") {
+  const mesh two{extent{axes::tp, 2}, extent{axes::kv_rep, 2}};
+  const axis_set tp = whole_axis(axes::tp);
+  CHECK(ty::place("ffn", 6, tp, two).no.why == "ffn = 6 does not divide over tp = 4; the nearest tp that divides is 3");
+  CHECK(ty::split(make_layout(make_dim(dims::head_dim, 10, two)), dims::head_dim, tp, two).no.why ==
+        "split: a rank holds 10 of head_dim, which does not divide over tp = 4; the nearest tp that divides is 2");
+  CHECK(ty::norm(make_layout(make_dim(dims::hidden, 32, two, tp)), make_layout(make_dim(dims::hidden, 32, two, tp)),
+                 dims::hidden)
+            .no.why ==
+        "norm needs hidden whole, a rank holds 8 of it (split over tp); gather it with to<R>(x, axes::tp)");
+  CHECK(ty::seed(make_layout(), two).no.why ==
+        "seed: over tp the loss is R, so each of 4 ranks would count it; make it I before the loss with to<I>(x, "
+        "axes::tp)");
+  const mesh c{extent{axes::cp, 2}, extent{axes::tp, 2}, extent{axes::kv_rep, 2}};
+  CHECK(ty::transition(make_layout(make_dim(dims::seq, 64, c, c.all())), make_layout(make_dim(dims::seq, 64, c, tp)), c)
+            .no.why ==
+        "to: seq is split over cp.tp, and only the last axes of that list can move, which does not leave tp; gather tp "
+        "too");
+  CHECK(name_of(make_dim(dims::kv_heads, 2, two, axes::kv_rep).by) == "kv_rep");  // a part by itself has its own name
 }
 
 TEST_CASE("transitions") {

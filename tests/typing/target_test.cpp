@@ -45,7 +45,7 @@ TEST_CASE("targets take what the mesh has and leave the rest") {
   CHECK(ty::split(y.out, dims::seq, tp, m).out == split_seq);
   CHECK(ty::split(split_seq, dims::seq, tp, m).out == split_seq);
   CHECK(ty::split(whole, dims::seq, axes::cp, m).out == whole);
-  CHECK(name_of(ty::split(split_seq, dims::hidden, tp, m).out) == "[seq 64, batch 4/dp, hidden 8/tp.kv_rep]");
+  CHECK(name_of(ty::split(split_seq, dims::hidden, tp, m).out) == "[seq 64, batch 4/dp, hidden 8/tp]");
   CHECK(ty::split(whole, dims::vocab, tp, m).no.broken == rule::dimension_missing);
   const mesh wide{extent{axes::tp, 6}};
   CHECK(ty::split(make_layout(make_dim(dims::seq, 64, wide)), dims::seq, axes::tp, wide).no.repair == 4);
@@ -92,7 +92,7 @@ TEST_CASE("each part of a fused weight is its own contraction") {
                   make_dim(dims::kv_heads, 2, m, axes::tp)};
   const layout rows = make_layout(hidden);
   const ty::over k{{dims::hidden}, 1};
-  CHECK(name_of(ty::contract_part(whole, rows, qkv, 0, k).out) == "[seq 64, batch 4/dp, heads 2/tp.kv_rep]");
+  CHECK(name_of(ty::contract_part(whole, rows, qkv, 0, k).out) == "[seq 64, batch 4/dp, heads 2/tp]");
   CHECK(name_of(ty::contract_part(whole, rows, qkv, 2, k).out) == "[seq 64, batch 4/dp, kv_heads 1/tp]");
   CHECK_FALSE(ty::contract_part(split_seq, rows, qkv, 0, k).holds());
 }

@@ -15,15 +15,22 @@ constexpr text state_of(const layout& l, axis a) {
   return t << "R";
 }
 
-// "cp.tp", "cp(zigzag)", or "whole" where nothing splits.
+// "cp.tp", "cp(zigzag)", or "whole" where nothing splits. tp is one name for both of its parts.
 constexpr text name_of(const factor_list& by) {
   text t;
   if (by.empty()) return t << "whole";
   for (int k = 0; k < by.size(); ++k) {
+    if (by[k].along == axes::kv_rep && k > 0 && by[k - 1].along == axes::tp) continue;
     t << (k > 0 ? "." : "") << name_of(by[k].along);
     if (by[k].by == order::zigzag) t << "(zigzag)";
   }
   return t;
+}
+
+// The axis in which such a list ends, by the same name.
+constexpr axis last_axis(const factor_list& by) {
+  const axis a = by[by.size() - 1].along;
+  return a == axes::kv_rep && by.axes().contains(axes::tp) ? axes::tp : a;
 }
 
 // "[seq 32/cp.tp, batch 2/dp, hidden 64] P(tp)": local sizes, the axes that split, the states that are not R.

@@ -46,6 +46,16 @@ struct mesh {
     for (const extent& e : extents) bits |= 1u << e.along.id;
     return {static_cast<std::uint16_t>(bits)};
   }
+  // The axes of a set as users name them, with their extents: tp is one axis where both of its parts are in the set.
+  constexpr fixed_vector<extent, axis_limit> named(axis_set s) const {
+    fixed_vector<extent, axis_limit> list;
+    for (const extent& e : extents) {
+      if (!s.contains(e.along)) continue;
+      if (e.along == axes::kv_rep && s.contains(axes::tp)) list.back().ranks *= e.ranks;
+      else list.push_back(e);
+    }
+    return list;
+  }
   // The distance between ranks that are neighbours along an axis.
   constexpr int stride(axis a) const {
     int n = 1;

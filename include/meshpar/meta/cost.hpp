@@ -56,7 +56,7 @@ struct part_cost {
 // A step of one rank, priced by interpreting its program without data.
 struct step_cost {
   part_cost forward, backward;  // of one micro-batch
-  part_cost finish;             // reductions of gradients and totals
+  part_cost finish;             // reductions of gradients, and of totals before the first micro-batch and at the end
   part_cost whole;              // of the step
   std::int64_t persistent = 0;  // bytes at rest between steps: weights, gradients, optimizer states
   std::int64_t height = 0;      // of the arena
@@ -165,6 +165,12 @@ constexpr std::int64_t end_of_values(const program& p) {
   return end;
 }
 
+constexpr traffic price_reduction(const step_reduction& r, const mesh& m, int rank) {
+  return {
+      collective::all_reduce, r.along, 1,
+      bytes_received(collective::all_reduce, 1, r.count, m.size(r.along), m.position(rank, r.along), size_of(r.type))};
+}
+
 // Prices one step of one rank.
 constexpr step_cost price(const program& p, int rank = 0) {
   step_cost c;
@@ -174,12 +180,8 @@ constexpr step_cost price(const program& p, int rank = 0) {
     c.forward.add(price_records(t, 0, t.forward_records, rank), copies);
     c.backward.add(price_records(t, t.forward_records, t.records.size(), rank), copies);
   }
-  for (const step_reduction& r : p.reductions) {
-    const mesh& m = p.where.ranks;
-    c.finish.add(traffic{collective::all_reduce, r.along, 1,
-                         bytes_received(collective::all_reduce, 1, r.count, m.size(r.along), m.position(rank, r.along),
-                                        size_of(r.type))});
-  }
+  for (const step_reduction& r : p.reductions) c.finish.add(price_reduction(r, p.where.ranks, rank));
+  if (!p.totals.along.empty()) c.finish.add(price_reduction(p.totals, p.where.ranks, rank), 2);
   const int times = micro_batches(p.task, p.how);
   c.whole.add(c.forward, times);
   c.whole.add(c.backward, times);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/config/plan.hpp>
+#include <meshpar/core/require.hpp>
 #include <meshpar/mesh/of_plan.hpp>
 #include <meshpar/ops/context.hpp>
 
@@ -33,7 +34,7 @@ constexpr context context_of(const model& m, const job& j, const plan& p, const 
   context c;
   c.ranks = mesh_of(m, p);
   const axis_set tp = whole_axis(axes::tp) & c.ranks.all();
-  const axis_set kv = axis_set(axes::tp) & c.ranks.all();
+  const axis_set kv = kv_replicas(m, p) < p.tp ? axis_set(axes::tp) & c.ranks.all() : axis_set{};
   const int vocab = padded_vocab(m, p);
   const placed_dim placement[] = {
       {dims::hidden, m.hidden, m.hidden, {}},
@@ -59,5 +60,40 @@ constexpr context context_of(const model& m, const job& j, const plan& p, const 
   c.reduce = p.precision.reduce;
   return c;
 }
+
+// The sizes among the parts of a decoder, each of a dim that has no other: of two sizes one would be ignored.
+template <class... Parts>
+struct sizes_of_own_dims {
+  static constexpr bool is_placed(dim_name d) {
+    const context ours = context_of({}, {}, {});
+    return ours.find(d) != nullptr || ours.stream.find(d) >= 0;
+  }
+  static constexpr verdict judge() {
+    own_dims before;
+    for (const placed_dim& d : own_dims_among<Parts...>()) {
+      text t;
+      t << "size<" << name_of(d.name) << ", " << static_cast<long>(d.size) << ">: ";
+      if (is_placed(d.name))
+        return {.broken = rule::dimension_appears_twice,
+                .left = d.size,
+                .why = t << "model, job and plan say how large " << name_of(d.name)
+                         << " is; set it there, or give the layer a dim of its own"};
+      for (const placed_dim& other : before)
+        if (other.name == d.name)
+          return {.broken = rule::dimension_appears_twice,
+                  .left = d.size,
+                  .right = other.size,
+                  .why = t << "another size makes it " << static_cast<long>(other.size) << "; leave one of them out"};
+      before.push_back(d);
+    }
+    return {};
+  }
+  static constexpr verdict result = judge();
+};
+template <class... Parts>
+struct own_sizes {
+  static constexpr own_dims all = own_dims_among<Parts...>();
+  static_assert(require<sizes_of_own_dims<Parts...>>::ok);
+};
 
 }  // namespace meshpar::inline v0

@@ -33,16 +33,15 @@ struct head_layer {
   norm_layer norm;
   bool tied;
   double smoothing;
-  int vocab;
   table_param table{"embedding"};
   param<dims::hidden, dims::vocab> head{"head"};
 
   constexpr head_layer(const model& m, double label_smoothing)
-      : norm(m), tied(m.tied_embeddings), smoothing(label_smoothing), vocab(m.vocab) {}
+      : norm(m), tied(m.tied_embeddings), smoothing(label_smoothing) {}
 
   constexpr auto forward(const auto& r, auto x, auto labels) const {
     const auto h = to<R>(norm.forward(r.in("final_norm"), x), axes::tp);
-    return cross_entropy(logits(r, h), labels, vocab, smoothing);
+    return cross_entropy(logits(r, h), labels, smoothing);
   }
 
  private:

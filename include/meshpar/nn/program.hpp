@@ -23,8 +23,8 @@ struct flat_bucket {
   std::int64_t begin = 0, decay_end = 0, end = 0;
 };
 
-// An all-reduce by which a step ends: of a bucket's gradients over the axes where its parameters are replicated, or of
-// the totals (loss, squares of the gradient) over the world.
+// An all-reduce of a step: of a bucket's gradients over the axes where its parameters are replicated, or of the totals
+// over the world.
 struct step_reduction {
   axis_set along{};
   std::int64_t offset = 0;  // bytes, in the arena
@@ -76,7 +76,10 @@ class program {
   fixed_vector<parameter_entry, block_kinds * tracer::parameter_limit> parameters{};
   fixed_vector<flat_bucket, 8> buckets{};
   arena_plan memory{};
-  fixed_vector<step_reduction, 9> reductions{};  // in the order of buckets, then the totals
+  fixed_vector<step_reduction, 8> reductions{};  // of gradients, in the order of buckets
+  // Two numbers of each rank, summed twice in a step: labels before the first micro-batch; the loss and the squares of
+  // the gradient at the end. Along nothing where one rank is all.
+  step_reduction totals{};
 
   constexpr bool refused() const { return !refusal().holds(); }
   constexpr const verdict& refusal() const {
@@ -116,8 +119,6 @@ class program {
                        f = sizes_of(block_kind::mlp).saved;
     return block == 0 ? 0 : head + (block - 1) / 2 * (a + f) + ((block - 1) % 2 == 1 ? a : 0);
   }
-  // The two totals of a step stand on a cache line of their own.
-  constexpr std::int64_t totals_at() const { return memory.scalars.offset + alignment; }
   constexpr std::int64_t constants_at(block_kind k) const {
     std::int64_t at = 0;
     for (int i = 0; i < static_cast<int>(k); ++i) at += sizes[i].constant;
@@ -210,7 +211,8 @@ class program {
       if (!b.sync.empty())
         reductions.push_back(
             {b.sync, memory.gradients.offset + b.begin * size_of(p.grad), b.end - b.begin, p.grad, p.reduce});
-    if (where.ranks.size() > 1) reductions.push_back({where.ranks.all(), totals_at(), 2, dtype::f64, dtype::f64});
+    // The totals have a cache line of their own.
+    totals = {where.ranks.all(), memory.scalars.offset + alignment, 2, dtype::f64, dtype::f64};
   }
 };
 

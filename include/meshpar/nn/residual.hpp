@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/nn/make.hpp>
 #include <meshpar/nn/norm.hpp>
 #include <meshpar/ops/dropout.hpp>
 #include <meshpar/ops/sum.hpp>
 
 namespace meshpar::inline v0 {
-
-// A layer with a constructor is made from the model; an aggregate is as its author wrote it.
-template <class Layer>
-constexpr Layer make(const model& m) {
-  if constexpr (std::is_aggregate_v<Layer>) return Layer{};
-  else return Layer(m);
-}
 
 // x + dropout(inner(norm(x))): the pre-norm residual block.
 template <class Inner>

@@ -22,7 +22,7 @@ struct stack {
   residual<Mlp> feed_forward;
   head_layer last;
 
-  static constexpr own_dims own = own_dims_among<Parts...>();
+  static constexpr own_dims own = own_sizes<Parts...>::all;
 
   constexpr stack(const model& m, const job& j)
       : first(m),

@@ -27,6 +27,13 @@ constexpr int root_of(const tracer& t, int id) {
   return id;
 }
 
+// The first value that lives in a space.
+constexpr int first_in(const tracer& t, space where) {
+  int id = 0;
+  while (t.values[id].where != where) ++id;
+  return id;
+}
+
 // Fills made_by and last_use of every owner of memory: the records between which it must live.
 constexpr void find_lifetimes(tracer& t) {
   const auto touch = [&t](const value_list& ids, std::int16_t record_number) {
@@ -115,29 +122,45 @@ constexpr block_sizes place_values(tracer& t) {
 
 // ---- the three kinds of block that a model is made of
 
+// Lets a value live at a boundary of the block, under any of its names; what lives at another boundary already (a layer
+// that hands on its input) is copied. Returns what lives there.
+constexpr int place_at(tracer& t, int id, space where) {
+  if (t.values[root_of(t, id)].where != space::none) {
+    const int copy = t.make(t.shape(id), t.values[id].type);
+    t.add({.op = &to_op::info,
+           .in = values_of(id),
+           .out = values_of(copy),
+           .n = {static_cast<std::int64_t>(typing::collective::slice), 1, t.count(id), 1}});
+    id = copy;
+  }
+  t.values[root_of(t, id)].where = where;
+  return id;
+}
+
 // x [seq, batch, hidden] -> the same.
 template <class Layer>
 constexpr void trace_middle(tracer& t, const Layer& layer, backward_order order = backward_order::together) {
   const int x = t.make(t.plan.stream, t.plan.compute, space::input);
-  const int y = layer.forward(traced_scope(t), traced{&t, x}).id;
+  const int result = layer.forward(traced_scope(t), traced{&t, x}).id;
   if (t.refused()) return;
-  t.values[y].where = space::output;
+  const int y = place_at(t, result, space::output);
   t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), order);
-  if (!t.refused()) t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
+  if (!t.refused()) place_at(t, t.grad_of(x), space::input_grad);
 }
 
 // ids [seq, batch] -> x.
 template <class Layer>
 constexpr void trace_first(tracer& t, const Layer& layer, backward_order order = backward_order::together) {
   const int ids = t.make(t.plan.tokens, dtype::i32, space::ids);
-  const int y = layer.forward(traced_scope(t), traced{&t, ids}).id;
+  const int result = layer.forward(traced_scope(t), traced{&t, ids}).id;
   if (t.refused()) return;
-  t.values[y].where = space::output;
+  const int y = place_at(t, result, space::output);
   t.pull_back(y, t.make(dual(t.shape(y), t.plan.ranks), t.plan.compute, space::output_grad), order);
 }
 
-// x, labels [seq, batch] -> the sum of the loss over this rank's tokens. Its gradient, the seed, is one over the number
-// of labels of the global batch: a loss may only be seeded where it is P or I over every axis.
+// x, labels [seq, batch] -> the sum of the loss over this rank's tokens, which is added to that of the micro-batches
+// before. Its gradient, the seed, is one over the number of labels of the global batch: a loss may only be seeded where
+// it is P or I over every axis.
 template <class Layer>
 constexpr void trace_last(tracer& t, const Layer& layer, backward_order order = backward_order::together) {
   const int x = t.make(t.plan.stream, t.plan.compute, space::input);
@@ -145,9 +168,16 @@ constexpr void trace_last(tracer& t, const Layer& layer, backward_order order = 
   const int loss = layer.forward(traced_scope(t), traced{&t, x}, traced{&t, labels}).id;
   if (t.refused()) return;
   if (const judged j = typing::seed(t.shape(loss), t.plan.ranks); !j.holds()) return t.refuse(j.no, 0);
-  t.values[loss].where = space::loss;
-  t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), t.values[loss].type, space::seed), order);
-  if (!t.refused()) t.values[root_of(t, t.grad_of(x))].where = space::input_grad;
+  if (t.values[loss].type != dtype::f64)
+    return t.refuse({.broken = rule::precision_is_supported,
+                     .why = text{} << "a head returns its loss in f64, whatever the plan's precision"},
+                    0);
+  t.add({.op = &accumulate_op::info,
+         .in = values_of(loss),
+         .out = values_of(t.make(t.shape(loss), dtype::f64, space::loss)),
+         .n = {1, static_cast<std::int64_t>(dtype::f64)}});
+  t.pull_back(loss, t.make(dual(t.shape(loss), t.plan.ranks), dtype::f64, space::seed), order);
+  if (!t.refused()) place_at(t, t.grad_of(x), space::input_grad);
 }
 
 }  // namespace meshpar::inline v0

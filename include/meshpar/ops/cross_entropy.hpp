@@ -8,10 +8,10 @@ namespace meshpar::inline v0 {
 
 // The sum over this rank's tokens of the cross-entropy of logits [seq, batch, vocab] with labels [seq, batch]; a label
 // of -1 counts nothing. Where the vocabulary is split, the row's largest logit and the sums over it travel, the logits
-// don't. The gradient is written over the logits. n = {rows, width held, logical vocabulary}, a = {label smoothing}.
+// don't; padding of it takes part in nothing. The gradient is written over the logits. n = {rows, width held, logical
+// vocabulary}, a = {label smoothing}.
 struct cross_entropy_op {
   double smoothing;
-  std::int64_t logical_vocab;
 
   static constexpr void input_grad(tracer& t, const record& r);
   static constexpr operation max_info{.name = "row_max"};  // m from {logits}
@@ -25,16 +25,26 @@ struct cross_entropy_op {
     const judged per_token = typing::cross_entropy(logits, labels);
     return per_token.holds() ? typing::sum_over(per_token.out, {{dims::seq, dims::batch}, 2}) : per_token;
   }
+  // A dim that the plan does not know has no padding.
+  static constexpr std::int64_t logical_size(const context& plan, const split_dim& d) {
+    const placed_dim* placed = plan.find(d.name);
+    return placed != nullptr ? placed->logical : d.local * plan.ranks.size(d.by.axes());
+  }
   constexpr int emit(tracer& t, int line, const layout& out, int logits, int labels) const {
-    const std::int64_t width = t.shape(logits).dims.back().local, rows = t.count(logits) / width;
-    const axis_set split = t.shape(logits).dims.back().by.axes();
+    if (!(smoothing >= 0 && smoothing < 1))
+      t.refuse({.broken = rule::values_in_range,
+                .why = text{} << "cross_entropy: label smoothing is a share of the target, at least 0 and below 1"},
+               line);
+    const split_dim vocab = t.shape(logits).dims.back();
+    const std::int64_t width = vocab.local, rows = t.count(logits) / width;
+    const axis_set split = vocab.by.axes();
     const dtype statistics = accumulator_of(t.plan.compute);
     const int m = t.make_raw(rows, statistics), sums = t.make_raw(3 * rows, statistics), loss = t.make(out, dtype::f64),
               per_row = t.make_raw(rows, statistics);
     record r{.op = &max_info,
              .in = values_of(logits),
              .out = values_of(m),
-             .n = {rows, width, logical_vocab},
+             .n = {rows, width, logical_size(t.plan, vocab)},
              .a = {smoothing}};
     t.add(r, line);
     to_op::emit_all_reduce(t, line, m, rows, split, true);
@@ -58,9 +68,8 @@ constexpr void cross_entropy_op::input_grad(tracer& t, const record& r) {
 }
 
 template <class Logits, class Labels>
-constexpr auto cross_entropy(Logits logits, Labels labels, std::int64_t logical_vocab, double smoothing,
-                             int line = __builtin_LINE()) {
-  return apply(cross_entropy_op{smoothing, logical_vocab}, line, logits, labels);
+constexpr auto cross_entropy(Logits logits, Labels labels, double smoothing, int line = __builtin_LINE()) {
+  return apply(cross_entropy_op{smoothing}, line, logits, labels);
 }
 
 }  // namespace meshpar::inline v0

@@ -14,7 +14,7 @@ template <class D>
 void collective(D& d, const bound& c) {
   using typing::collective;
   const std::int64_t outer = c.n(1), inner = c.n(2), ranks = c.n(3), size = size_of(c.out_type);
-  const dtype wide = static_cast<dtype>(c.n(4));
+  const dtype wide = c.out_type == dtype::f64 ? dtype::f64 : static_cast<dtype>(c.n(4));  // losses in f32 models
   char* out = c.output<char>(0);
   const char* in = c.input<char>(0);
   switch (static_cast<collective>(c.n(0))) {

@@ -122,6 +122,8 @@ void layer_norm_weight_grad(D&, const bound& c) {
 template <class D>
 void sum(D&, const bound& c) {
   using T = element_t<D>;
+  if (c.out_type == dtype::f64)  // losses are, whatever the elements
+    return kernels::add(c.output<double>(0), c.input<double>(0), c.input<double>(1), c.n(0));
   kernels::add(c.output<T>(0), c.input<T>(0), c.input<T>(1), c.n(0));
 }
 // A wide gradient in the element type.
@@ -129,7 +131,7 @@ template <class D>
 void narrow(D&, const bound& c) {
   kernels::cast(c.output<element_t<D>>(0), c.input<statistic_t<D>>(0), c.n(0));
 }
-// A term, wide or narrow, is added to a parameter's gradient, wide or narrow.
+// A term, wide or narrow, is added to a parameter's gradient, wide or narrow; a loss to that of earlier micro-batches.
 template <class D, class To>
 void accumulate_in(const bound& c) {
   if (static_cast<dtype>(c.n(1)) == dtype_of<element_t<D>>)
@@ -138,6 +140,7 @@ void accumulate_in(const bound& c) {
 }
 template <class D>
 void accumulate(D&, const bound& c) {
+  if (c.out_type == dtype::f64) return kernels::accumulate(c.output<double>(0), c.input<double>(0), c.n(0));
   if (c.out_type == dtype_of<element_t<D>>) accumulate_in<D, element_t<D>>(c);
   else accumulate_in<D, statistic_t<D>>(c);
 }
@@ -261,7 +264,7 @@ void cross_entropy(D&, const bound& c) {
                     c.n(2));
   double total = 0;
   for (std::int64_t r = 0; r < c.n(0); ++r) total += per_row[r];
-  *c.output<double>(0) += total;
+  *c.output<double>(0) = total;
 }
 template <class D>
 void cross_entropy_grad(D&, const bound& c) {

@@ -10,15 +10,19 @@
 
 namespace meshpar::inline v0 {
 
+// fn(rank&) for the rank that a communicator speaks for.
+template <class Types, class Gemm, class Comm, class F>
+void run_rank(const program& p, Comm& comm, F& fn) {
+  const auto r = std::make_unique<rank<Types, Gemm, Comm>>(p, comm);
+  fn(*r);
+}
+
 // Runs fn(rank&) on every rank of a plan, each a thread of this process. The first rank that throws ends the run, and
 // its message is thrown from here.
 template <class Types, class Gemm = plain_gemm, class F>
 void run_ranks(const program& p, F fn, threads_options options = {}) {
   threads_world world(p.where.ranks.size(), options);
-  world.run([&](threads& comm) {
-    const auto r = std::make_unique<rank<Types, Gemm, threads>>(p, comm);
-    fn(*r);
-  });
+  world.run([&](threads& comm) { run_rank<Types, Gemm>(p, comm, fn); });
 }
 
 // The element types of a precision that is a constant.

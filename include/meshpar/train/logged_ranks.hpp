@@ -18,8 +18,7 @@ std::vector<call_log> run_logged_ranks(const program& p, F fn, std::size_t calls
   threads_world world(p.where.ranks.size(), options);
   world.run([&](threads& plain) {
     logged<threads> comm(plain, logs[static_cast<std::size_t>(plain.rank())]);
-    const auto r = std::make_unique<rank<Types, Gemm, logged<threads>>>(p, comm);
-    fn(*r);
+    run_rank<Types, Gemm>(p, comm, fn);
   });
   return logs;
 }

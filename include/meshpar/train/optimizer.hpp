@@ -31,32 +31,25 @@ class optimizer {
     const mesh& m = p.where.ranks;
     for (const step_reduction& r : p.reductions) groups_.push_back(bound.group_along(r.along));
     for (const flat_bucket& b : p.buckets) counts_here_.push_back(m.position(rank, m.all() - b.split) == 0);
-    loss_here_ = m.position(rank, m.all() - p.where.tokens.split()) == 0;
+    if (!p.totals.along.empty()) world_ = bound.group_along(p.totals.along);
+    const tracer& last = p.traced_block(block_kind::last);
+    loss_here_ = m.position(rank, last.shape(first_in(last, space::loss)).invariant) == 0;
+    tokens_here_ = m.position(rank, m.all() - p.where.tokens.split()) == 0;
   }
 
   void clear_gradients() { kernels::fill(gradients(), G{}, program_.elements()); }
 
-  // The sum over the whole batch of a loss that each rank has summed over its tokens.
-  double sum_over_tokens(double mine) {
-    double* totals = reinterpret_cast<double*>(memory_.at(program_.totals_at()));
-    totals[0] = loss_here_ ? mine : 0;
-    totals[1] = 0;
-    for (int i = 0; i < program_.reductions.size(); ++i)
-      if (is_totals(i)) reduce(i);
-    return totals[0];
-  }
+  // Sums over the whole batch: of what each rank has counted among its tokens, and of its term of the loss. Ranks that
+  // hold the same tokens, or the same loss, count once.
+  double sum_over_tokens(double mine) { return sum_over_ranks(tokens_here_ ? mine : 0, 0)[0]; }
+  double sum_of_losses(double mine) { return sum_over_ranks(loss_here_ ? mine : 0, 0)[0]; }
 
-  // Needs the gradients of the whole step and the sum of the loss over this rank's tokens.
-  step_report step(double loss_sum, std::int64_t labels, const optimizer_settings& s) {
+  // Needs the gradients of the whole step, this rank's term of the loss, and the divisor that is in the gradients.
+  step_report step(double loss, double labels, const optimizer_settings& s) {
     for (int i = 0; i < program_.reductions.size(); ++i)
-      if (!is_totals(i)) reduce(i);
-    // In one message: the loss, counted on the ranks that hold different tokens, and the squares.
-    double* totals = reinterpret_cast<double*>(memory_.at(program_.totals_at()));
-    totals[0] = loss_here_ ? loss_sum : 0;
-    totals[1] = squares();
-    for (int i = 0; i < program_.reductions.size(); ++i)
-      if (is_totals(i)) reduce(i);
-    step_report r{.loss = totals[0] / static_cast<double>(labels), .grad_norm = std::sqrt(totals[1])};
+      reduce(program_.reductions[i], groups_[static_cast<std::size_t>(i)]);
+    const double* totals = sum_over_ranks(loss_here_ ? loss : 0, squares());  // in one message
+    step_report r{.loss = totals[0] / labels, .grad_norm = std::sqrt(totals[1])};
     r.skipped = !std::isfinite(r.grad_norm);
     if (!r.skipped) update(s, ++applied_, clip_scale(s, r.grad_norm));
     return r;
@@ -65,11 +58,15 @@ class optimizer {
  private:
   G* gradients() const { return reinterpret_cast<G*>(memory_.at(program_.memory.gradients.offset)); }
 
-  bool is_totals(int i) const { return program_.reductions[i].offset == program_.totals_at(); }
-  void reduce(int i) {
-    const step_reduction& r = program_.reductions[i];
+  void reduce(const step_reduction& r, const group& along) {
     void* at = memory_.at(r.offset);
-    device_.comm->all_reduce(groups_[static_cast<std::size_t>(i)], at, at, r.count, r.type, r.sum_in, reduction::sum);
+    device_.comm->all_reduce(along, at, at, r.count, r.type, r.sum_in, reduction::sum);
+  }
+  const double* sum_over_ranks(double first, double second) {
+    double* totals = reinterpret_cast<double*>(memory_.at(program_.totals.offset));
+    totals[0] = first, totals[1] = second;
+    if (!program_.totals.along.empty()) reduce(program_.totals, world_);
+    return totals;
   }
   // A bucket's squares differ over the axes that split it; elsewhere it is a copy, which the first rank counts.
   double squares() const {
@@ -107,9 +104,10 @@ class optimizer {
   const program& program_;
   Device& device_;
   const arena& memory_;
-  std::vector<group> groups_;
+  std::vector<group> groups_;  // of the reductions
+  group world_{};
   std::vector<bool> counts_here_;
-  bool loss_here_ = false;
+  bool loss_here_ = false, tokens_here_ = false;
   long applied_ = 0;  // steps that changed something: what Adam's bias correction counts
 };
 

@@ -69,25 +69,34 @@ class rank {
         });
   }
 
-  // One forward and backward pass of every micro-batch of a step: gradients and the loss are sums over this rank's
-  // tokens, the gradients' seed one over `labels`. ids(sample, position) and label(sample, position) are global.
+  // One step over the global batch: ids(sample, position) and label(sample, position) are of global numbers, and a
+  // label of -1 counts nothing. The loss and its gradient are divided by the number of labels, which ranks count in the
+  // tokens that they hold.
   template <class Ids, class Labels>
-  void accumulate(std::uint64_t step, std::int64_t labels, Ids ids, Labels label) {
+  step_report step(std::uint64_t number, Ids ids, Labels label, const optimizer_settings& s) {
+    const double labels = accumulate(number, ids, label);
+    return optimizer_.step(loss_sum(), labels, s);
+  }
+
+  // The first part of a step: a forward and backward pass of every micro-batch. Gradients and loss_sum() are then sums
+  // over this rank's tokens, the gradients' seed one over the labels of the global batch, which it returns.
+  template <class Ids, class Labels>
+  double accumulate(std::uint64_t number, Ids ids, Labels label) {
+    const double labels = optimizer_.sum_over_tokens(count(label));
+    if (labels == 0) throw std::invalid_argument("step " + std::to_string(number) + ": no token has a label");
     optimizer_.clear_gradients();
-    scalars()[0] = 1 / static_cast<double>(labels);
+    scalars()[0] = 1 / labels;
     scalars()[1] = 0;
-    device_.now.step = step;
+    device_.now.step = number;
     for (int i = 0; i < micro_batches(what_.task, what_.how); ++i) {
       load(i, ids, label);
       executor_.forward();
       executor_.backward();
     }
+    return labels;
   }
   double loss_sum() const { return scalars()[1]; }
-  double sum_over_tokens(double mine) { return optimizer_.sum_over_tokens(mine); }
-  step_report update(std::int64_t labels, const optimizer_settings& s) {
-    return optimizer_.step(loss_sum(), labels, s);
-  }
+  double sum_of_losses(double mine) { return optimizer_.sum_of_losses(mine); }
 
   // The forward pass alone, without dropout, over one micro-batch; the loss is the sum over this rank's tokens.
   template <class Ids, class Labels>
@@ -142,21 +151,36 @@ class rank {
                             std::to_string(position) + ") is not in the vocabulary of " +
                             std::to_string(what_.what.vocab) + ": set vocab above the largest token");
   }
-  // The ids and labels that this rank holds of a micro-batch, [seq, batch].
+  // f(sample, position) for each token that this rank holds of a micro-batch, [seq, batch]. Both are global.
+  template <class F>
+  void for_each_token(int micro_batch, F f) const {
+    const layout& l = what_.where.tokens;
+    const std::int64_t first = first_sample(micro_batch);
+    for (std::int64_t s = 0; s < l.dims[0].local; ++s)
+      for (std::int64_t b = 0; b < l.dims[1].local; ++b)
+        f(first + global_index(l.dims[1], what_.where.ranks, number_, b),
+          global_index(l.dims[0], what_.where.ranks, number_, s));
+  }
+  std::int64_t first_sample(int micro_batch) const {
+    return std::int64_t{micro_batch} * what_.where.tokens.global_size(1, what_.where.ranks);
+  }
+  // The labels of this rank's tokens.
+  template <class Labels>
+  double count(Labels label) const {
+    double labels = 0;
+    for (int i = 0; i < micro_batches(what_.task, what_.how); ++i)
+      for_each_token(i, [&](std::int64_t sample, std::int64_t position) { labels += label(sample, position) >= 0; });
+    return labels;
+  }
   template <class Ids, class Labels>
   void load(int micro_batch, Ids ids, Labels label) {
-    const layout& l = what_.where.tokens;
-    const mesh& m = what_.where.ranks;
-    device_.now.first_sample = std::int64_t{micro_batch} * l.global_size(1, m);
+    device_.now.first_sample = first_sample(micro_batch);
     auto* id_out = at<std::int32_t>(what_.memory.ids);
     auto* label_out = at<std::int32_t>(what_.memory.labels);
-    for (std::int64_t s = 0; s < l.dims[0].local; ++s)
-      for (std::int64_t b = 0; b < l.dims[1].local; ++b) {
-        const std::int64_t position = global_index(l.dims[0], m, number_, s);
-        const std::int64_t sample = device_.now.first_sample + global_index(l.dims[1], m, number_, b);
-        *id_out++ = known(ids(sample, position), 0, sample, position);
-        *label_out++ = known(label(sample, position), -1, sample, position);
-      }
+    for_each_token(micro_batch, [&](std::int64_t sample, std::int64_t position) {
+      *id_out++ = known(ids(sample, position), 0, sample, position);
+      *label_out++ = known(label(sample, position), -1, sample, position);
+    });
   }
 
   const program& what_;

@@ -46,8 +46,6 @@ class trainer {
                                ": give a longer text or a shorter seq");
   }
 
-  std::int64_t labels() const { return std::int64_t{rank_.plan().task.global_batch} * rank_.plan().what.seq; }
-
   // Steps 1 to s.steps; each(trained_step) after every one.
   template <class Each>
   void run(const train_settings& s, Each each) {
@@ -63,13 +61,12 @@ class trainer {
     const auto at = [&](std::int64_t sample) {
       return data_.training_window(seed, static_cast<std::uint64_t>(number), sample, rank_.plan().what.seq + 1);
     };
-    rank_.accumulate(
-        static_cast<std::uint64_t>(number), labels(),
-        [&](std::int64_t sample, std::int64_t position) { return data_.token(at(sample) + position); },
-        [&](std::int64_t sample, std::int64_t position) { return data_.token(at(sample) + position + 1); });
     optimizer_settings o = s.optimizer;
     o.adam.learning_rate = learning_rate_at(s, number);
-    const step_report r = rank_.update(labels(), o);
+    const step_report r = rank_.step(
+        static_cast<std::uint64_t>(number),
+        [&](std::int64_t sample, std::int64_t position) { return data_.token(at(sample) + position); },
+        [&](std::int64_t sample, std::int64_t position) { return data_.token(at(sample) + position + 1); }, o);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     return {number, r, o.adam.learning_rate, took.count()};
   }
@@ -89,7 +86,7 @@ class trainer {
             part, [&](std::int64_t s, std::int64_t position) { return data_.token(at(s) + position); },
             [&](std::int64_t s, std::int64_t position) { return data_.token(at(s) + position + 1); });
       }
-    return rank_.sum_over_tokens(sum) / (batches * static_cast<double>(labels()));
+    return rank_.sum_of_losses(sum) / (static_cast<double>(batches) * p.task.global_batch * p.what.seq);
   }
 
  private:

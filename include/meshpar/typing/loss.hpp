@@ -59,11 +59,12 @@ constexpr judged seed(const layout& loss, const mesh& m) {
   if (!loss.maximum.empty()) return {{}, pending_maximum("seed", loss)};
   if (const axis_set loose = loss.replicated(m); !loose.empty()) {
     const axis a = first_of(loose);
+    const int ranks = m.size(whole_axis(a) & loose);
     return {{},
             broken_by(rule::loss_must_be_partial_or_invariant,
-                      text{} << "seed: over " << name_of(a) << " the loss is R, so each of " << m.size(a)
+                      text{} << "seed: over " << name_of(a) << " the loss is R, so each of " << ranks
                              << " ranks would count it; make it I before the loss with " << moved_to("I", "x", a),
-                      m.size(a), 1)};
+                      ranks, 1)};
   }
   return {dual(loss, m), {}};
 }

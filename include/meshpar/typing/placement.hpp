@@ -20,8 +20,7 @@ constexpr int divisor_at_most(std::int64_t size, int wanted) {
 // and needs two pieces per rank.
 constexpr placed place(dim_name name, std::int64_t size, axis_set s, const mesh& m, order how = order::contiguous) {
   std::int64_t left = size;
-  for (const extent& e : m.extents) {
-    if (!s.contains(e.along)) continue;
+  for (const extent& e : m.named(s)) {
     const int pieces = how == order::zigzag && e.along == axes::cp ? 2 : 1;
     if (left % (pieces * e.ranks) == 0) {
       left /= e.ranks;

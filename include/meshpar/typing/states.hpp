@@ -44,7 +44,7 @@ constexpr verdict add(const char* what, const layout& x, const layout& y) {
   const char* other = x.owed.contains(a) ? "right" : "left";
   return broken_by(rule::sum_of_unlike_states, states_at(what, x, y, a)
                                                    << "the " << other << " would be added once per rank: sum the "
-                                                   << term << " first, or " << moved_to("P", other, a));
+                                                   << term << " first with " << moved_to("R", term, a));
 }
 
 // Any function that is not linear: no sum may be pending.

@@ -43,8 +43,8 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
   layout out = replicate(x, s - (x.find(d) < 0 ? axis_set{} : x.dims[x.find(d)].by.axes()), m);
   const int at = out.find(d);
   if (at < 0) return {{}, no_dim("split", "the operand", d)};
-  for (const extent& e : m.extents) {
-    if (!s.contains(e.along) || out.dims[at].by.axes().contains(e.along)) continue;
+  const axis_set joining = s - out.dims[at].by.axes();
+  for (const extent& e : m.named(joining)) {
     if (const std::int64_t held = out.dims[at].local; held % e.ranks != 0) {
       const int fits = divisor_at_most(held, e.ranks);
       return {{},
@@ -55,8 +55,9 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
                         held, e.ranks, fits)};
     }
     out.dims[at].local /= e.ranks;
-    out.dims[at].by.push_back({e.along, order::contiguous});
   }
+  for (const extent& e : m.extents)
+    if (joining.contains(e.along)) out.dims[at].by.push_back({e.along, order::contiguous});
   return {out, {}};
 }
 

@@ -64,7 +64,7 @@ constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
   return broken_by(rule::only_a_suffix_can_be_gathered,
                    text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by)
                           << ", and only the last axes of that list can move, which does not leave " << name_of(to.by)
-                          << "; gather " << name_of(from.by[from.by.size() - 1].along) << " too");
+                          << "; gather " << name_of(last_axis(from.by)) << " too");
 }
 // Ranks of a group are numbered in mesh order, so the axes of one collective stand in mesh order in the list.
 constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
@@ -75,8 +75,8 @@ constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
 constexpr verdict out_of_mesh_order(const split_dim& d) {
   return broken_by(rule::transition_is_not_one_collective,
                    text{} << "to: the axes that split " << name_of(d.name) << " (" << name_of(d.by)
-                          << ") are not in mesh order; move them one at a time, "
-                          << name_of(d.by[d.by.size() - 1].along) << " first when gathering");
+                          << ") are not in mesh order; move them one at a time, " << name_of(last_axis(d.by))
+                          << " first when gathering");
 }
 
 constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
