@@ -47,6 +47,9 @@ constexpr bool is_reduction(call_kind kind) {
   return kind == call_kind::all_reduce || kind == call_kind::reduce_scatter;
 }
 
+// Do members send different numbers of bytes?
+constexpr bool sizes_differ(call_kind kind) { return kind == call_kind::broadcast || kind == call_kind::all_to_all_v; }
+
 constexpr bool matches(const call& a, const call& b) {
   return a.kind == b.kind && a.element == b.element && a.accumulate == b.accumulate && a.how == b.how &&
          a.peer == b.peer && a.outer == b.outer && a.inner == b.inner;

@@ -34,11 +34,12 @@ void fold_inputs(A* sums, const void* const* in, long at, std::index_sequence<Q.
   fold_block<How, Width, First>(sums, static_cast<const E*>(in[Q]) + at...);
 }
 
-// Where a range is written: all of `out`, past the caches if `stream`.
+// Where a range is written: all of `out`, which hold the elements from `first` on; past the caches if `stream`.
 struct reduce_target {
   void* const* out;
   int count;
   bool stream;
+  long first = 0;
 };
 
 template <class E, class A, reduction How, int Width, int N>
@@ -49,7 +50,7 @@ void reduce_block(const void* const* in, int n, reduce_target to, long at) {
   alignas(16) E rounded[Width];
   for (int j = 0; j < Width; ++j) rounded[j] = static_cast<E>(sums[j]);
   for (int q = 0; q < to.count; ++q) {
-    E* target = static_cast<E*>(to.out[q]) + at;
+    E* target = static_cast<E*>(to.out[q]) + (at - to.first);
     if (Width > 1 && to.stream) stream_block(target, rounded, sizeof rounded);
     else
       for (int j = 0; j < Width; ++j) target[j] = rounded[j];
@@ -84,8 +85,8 @@ void reduce_range(const void* const* in, int n, reduce_target to, long begin, lo
   alignas(64) E sums[longest];
   for (long at = begin, size; at < end; at += size) {
     size = at + longest <= end ? longest : end - at;
-    void* block = sums - at;
-    reduce_range_to<E, A, How>(in, n, {&block, 1, false}, at, at + size);
+    void* block = sums;
+    reduce_range_to<E, A, How>(in, n, {&block, 1, false, at}, at, at + size);
     for (int q = 0; q < to.count; ++q)
       move_bytes(static_cast<E*>(to.out[q]) + at, sums, size * long{sizeof(E)}, to.stream);
   }

@@ -94,7 +94,7 @@ class threads : public blocking<threads> {
     return {*engine_, engine_->start_receive(g, make_message(call_kind::receive, peer, bytes, tag), data)};
   }
 
-  // Bytes that reached this rank from the other members of g in completed calls, counted where they are moved:
+  // Bytes that reached this rank from the other members of g in calls so far, counted where they are moved:
   //   all_gather, all_to_all(_v), broadcast, receive: what was copied from others;
   //   reduce_scatter: (n - 1) x the own piece, read from others;
   //   all_reduce: (n - 1) x the own chunk, read from others, and the chunks that the others sum and write here.

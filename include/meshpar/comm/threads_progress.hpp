@@ -23,7 +23,7 @@ class rank_progress : public rank_refusal {
   bool advance(pending& p) {
     if (p.is_send()) return advance_send(p);
     if (p.is_receive()) return advance_receive(p);
-    if (p.phase == phase::arriving && !(all_arrived(p) && work(p))) return false;
+    if (p.phase == phase::arriving && !(all_arrived(p) && (all_finished(p) || work(p)))) return false;
     if (!p.eager && !all_finished(p)) return false;
     depart(p);
     return true;
@@ -39,13 +39,11 @@ class rank_progress : public rank_refusal {
   }
 
   bool work(pending& p) {
-    if (p.eager) {
-      move(p, p.me);
-    } else {
-      if (!enter(*p.g)) return false;
-      move_shares(p);
-      run_.of(rank_).busy.store(false, std::memory_order_release);
-    }
+    const bool lent = !p.eager || sizes_differ(p.what.kind);  // some member's input may be its own memory
+    if (lent && !enter(*p.g)) return false;
+    if (p.eager) move(p, p.me);
+    else move_shares(p);
+    if (lent) run_.of(rank_).busy.store(false, std::memory_order_release);
     p.phase = phase::leaving;
     return true;
   }

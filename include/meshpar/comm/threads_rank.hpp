@@ -160,7 +160,7 @@ class rank_engine : public rank_progress {
     s.out = out;
     s.what = p.what;
     s.completed = m.completed;
-    if (p.eager) s.claimed.store(p.sequence + 1, std::memory_order_relaxed);  // nobody else may wait for it
+    if (p.eager) s.claimed.store(p.sequence + 1, std::memory_order_relaxed);  // its owner waits for nobody
     s.posted.store(p.sequence + 1, std::memory_order_release);
     return keep(p);
   }

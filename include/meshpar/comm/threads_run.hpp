@@ -9,7 +9,8 @@
 namespace meshpar::inline v0 {
 
 struct threads_options {
-  double time_out = 300;  // seconds that one wait may last
+  double time_out = 300;                                              // seconds that one wait may last
+  int cores = static_cast<int>(std::thread::hardware_concurrency());  // that the ranks share
 };
 
 }  // namespace meshpar::inline v0
@@ -30,7 +31,7 @@ class run_state {
  public:
   run_state(int size, threads_options options)
       : size_(size),
-        crowded_(size > static_cast<int>(std::thread::hardware_concurrency())),
+        crowded_(size > options.cores),
         options_(options),
         status_(new status[static_cast<std::size_t>(size)]) {}
 
