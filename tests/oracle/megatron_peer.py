@@ -99,7 +99,6 @@ THEIRS_ONLY = {
 OURS_ONLY = {
     "hidden_divisible_by_heads": "silent: it takes hidden // heads features a head, another model than was asked for",
     "experts_divisible_by_ep": "silent: etp without experts says nothing",
-    "virtual_stages_fit_schedule": "silent: virtual stages without a pipeline",
     "layers between the first and the last stage": "silent: the last stage would have -1 layers, and has none",
 }
 
@@ -153,7 +152,8 @@ def spoil(d, c):
 
 def flags_of(c):
     line = {
-        "--num-layers": "layers", "--hidden-size": "hidden", "--num-attention-heads": "heads", "--kv-channels": "head_dim",
+        "--num-layers": "layers", "--hidden-size": "hidden", "--num-attention-heads": "heads",
+        "--kv-channels": "head_dim",
         "--num-query-groups": "groups", "--seq-length": "seq", "--num-experts": "experts", "--moe-router-topk": "topk",
         "--micro-batch-size": "micro", "--global-batch-size": "batch", "--tensor-model-parallel-size": "tp",
         "--pipeline-model-parallel-size": "pp", "--context-parallel-size": "cp", "--expert-model-parallel-size": "ep",
