@@ -134,7 +134,7 @@ inline setup sound(dice& d, limits most) {
 
 // ---- spoiled ----
 
-// Any whole number of a configuration gets any value.
+// Any whole number of a configuration gets any value, with room for the additions of the other changes.
 inline void spoil_number(dice& d, setup& s) {
   int* fields[] = {&s.m.layers,       &s.m.hidden,      &s.m.heads, &s.m.kv_heads, &s.m.head_dim,
                    &s.m.ffn,          &s.m.vocab,       &s.m.seq,   &s.m.experts,  &s.m.top_k,
@@ -143,7 +143,7 @@ inline void spoil_number(dice& d, setup& s) {
                    &s.p.zero,         s.p.stage_layers};
   int& n = *fields[d.below(sizeof fields / sizeof *fields)];
   const int most = n < INT_MAX / 2 ? n : 1;
-  n = d.of({0, 1, most + 1, std::max(most - 1, 0), 2 * most, d.below(100), d.below(100), INT_MAX - d.below(9)});
+  n = d.of({0, 1, most + 1, std::max(most - 1, 0), 2 * most, d.below(100), d.below(100), INT_MAX - 9 - d.below(9)});
 }
 
 inline void spoil_type(dice& d, mp::precisions& p) {
@@ -172,7 +172,7 @@ inline constexpr change changes[] = {
     [](dice& d, setup& s) { s.p.pp = d.upto(5); },
     [](dice& d, setup& s) { s.p.stage_layers[d.below(4)] += 1; },
     [](dice& d, setup& s) { s.p.virtual_stages = d.upto(3); },
-    [](dice& d, setup& s) { s.p.schedule = d.kind<mp::schedule_kind>(7), s.j.global_batch = s.p.dp * s.j.micro_batch; },
+    [](dice& d, setup& s) { s.p.schedule = d.kind<mp::schedule_kind>(7), s.j = {.global_batch = s.p.dp}; },
     [](dice&, setup& s) { s.p.pp = 3, s.p.schedule = mp::schedule_kind::dualpipe; },
     [](dice&, setup& s) { s.p.cp = 2, s.p.context_exchange = mp::exchange_kind::heads; },
     [](dice&, setup& s) { s.p.ep += 1; },
