@@ -45,7 +45,9 @@ class members {
   std::string all_, parent_, nested_;
 };
 
-std::string aggregate(const configuration& c, const char* which) {
+}  // namespace
+
+std::string initialiser_of(const configuration& c, const char* part) {
   const json defaults = [] {
     json all;
     const configuration none;
@@ -54,20 +56,18 @@ std::string aggregate(const configuration& c, const char* which) {
   }();
   members m;
   each_field(c, [&](const char* group, const std::string& name, const auto& field) {
-    if (std::string(group) == which && written(field) != defaults.at(name)) m.add(name, literal(field));
+    if (std::string(group) == part && written(field) != defaults.at(name)) m.add(name, literal(field));
   });
   return m.text();
 }
-
-}  // namespace
 
 std::string header_of(const outcome& o, const std::string& name) {
   std::string text = "// Written by meshpar emit.\n";
   for (const std::string& w : o.warnings) text += "// warning: " + w + '\n';
   text += "#pragma once\n#include <meshpar/meshpar.hpp>\n\n";
   for (const char* part : {"model", "job", "plan"})
-    text +=
-        std::string("inline constexpr meshpar::") + part + " " + name + "_" + part + aggregate(o.what, part) + ";\n";
+    text += std::string("inline constexpr meshpar::") + part + " " + name + "_" + part + initialiser_of(o.what, part) +
+            ";\n";
   const std::string all = "<" + name + "_model, " + name + "_job, " + name + "_plan>";
   text += "\nstatic_assert(meshpar::checked_plan" + all + "::ok);\n";
   return text + "using " + name + "_net = meshpar::decoder" + all + ";\n";

@@ -189,25 +189,36 @@ class megatron {
     layers.back() -= c.loss;
     d.set("stage_layers", layers, "the embedding and the loss in the pipeline split");
   }
-  // The first and the last stage by hand, the rest in equal shares.
+  // The first and the last stage by hand, the rest in equal shares; the layers of a rank in equal virtual stages.
   void ends(draft& d) const {
     const auto first = given("--decoder-first-pipeline-num-layers"), last = given("--decoder-last-pipeline-num-layers");
     const mp::plan& p = d.values().plan;
-    if ((!first && !last) || p.pp < 2) return;
-    if (p.virtual_stages > 1 || p.pp > mp::stage_limit)
-      return d.warn(
-          "--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: with virtual stages they are not "
-          "read; give --stage-layers");
+    if ((!first && !last) || mp::chunk_count(p) < 1) return;
+    if (mp::chunk_count(p) > mp::stage_limit)
+      return d.warn("--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: with more than " +
+                    std::to_string(mp::stage_limit) + " stages they are not read");
     const long long between = p.pp - (first ? 1 : 0) - (last ? 1 : 0);
     const long long rest = d.values().model.layers - first.value_or(0) - last.value_or(0);
-    if (rest < 0 || (between == 0 ? rest != 0 : rest % between != 0))
+    if (rest < 0 || between < 0 || (between == 0 ? rest != 0 : rest % between != 0))
       throw bad_input("layers (" + std::to_string(d.values().model.layers) +
                       ") less those of the first and the last stage are " + std::to_string(rest) +
-                      ", no equal shares for the " + std::to_string(between) + " stages between");
-    std::vector<long long> layers(static_cast<std::size_t>(p.pp), between == 0 ? 0 : rest / between);
-    if (first) layers.front() = *first;
-    if (last) layers.back() = *last;
-    d.set("stage_layers", layers, "the layers of the first and the last stage");
+                      ", no equal shares for the " + std::to_string(std::max(between, 0LL)) + " stages between");
+    std::vector<long long> ranks(static_cast<std::size_t>(p.pp), between == 0 ? 0 : rest / between);
+    if (first) ranks.front() = *first;
+    if (last) ranks.back() = *last;
+    d.set("stage_layers", in_virtual_stages(ranks, p.virtual_stages), "the layers of the first and the last stage");
+  }
+  // Every rank's first virtual stage, then every rank's second, and so on.
+  static std::vector<long long> in_virtual_stages(const std::vector<long long>& ranks, int each) {
+    std::vector<long long> layers;
+    for (int v = 0; v < each; ++v)
+      for (const long long n : ranks) {
+        if (n % each != 0)
+          throw bad_input("a stage of " + std::to_string(n) + " layers is no equal shares for " + std::to_string(each) +
+                          " virtual stages");
+        layers.push_back(n / each);
+      }
+    return layers;
   }
 
   foreign_format format_;

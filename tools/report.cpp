@@ -23,16 +23,6 @@ json json_of(const mp::verdict& v) {
           {"repair", v.repair}};
 }
 
-json json_of(const configuration& c) {
-  json all;
-  each_field(c, [&](const char* group, const std::string& name, const auto& field) {
-    const auto dot = name.find('.');
-    if (dot == name.npos) all[group][name] = written(field);
-    else all[group][name.substr(0, dot)][name.substr(dot + 1)] = written(field);
-  });
-  return all;
-}
-
 }  // namespace
 
 outcome judge(const draft& d) {
@@ -58,6 +48,16 @@ std::string lines_of(const outcome& o) {
   if (broken > 0)
     return lines + "refused: " + std::to_string(broken) + (broken == 1 ? " rule is broken\n" : " rules are broken\n");
   return lines + "ok: " + summary_of(o.what) + '\n';
+}
+
+json json_of(const configuration& c) {
+  json all;
+  each_field(c, [&](const char* group, const std::string& name, const auto& field) {
+    const auto dot = name.find('.');
+    if (dot == name.npos) all[group][name] = written(field);
+    else all[group][name.substr(0, dot)][name.substr(dot + 1)] = written(field);
+  });
+  return all;
 }
 
 json json_of(const outcome& o) {

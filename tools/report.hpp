@@ -21,6 +21,10 @@ outcome judge(const draft& d);
 std::string sentence_of(const mp::verdict& v);
 std::string lines_of(const outcome& o);
 json json_of(const outcome& o);
+json json_of(const configuration& c);
+
+// One of model, job and plan in C++: its members that differ from the defaults, in braces.
+std::string initialiser_of(const configuration& c, const char* part);
 
 // A header whose constants are the configuration; for one that is ok and built.
 std::string header_of(const outcome& o, const std::string& name);

@@ -99,6 +99,9 @@ TEST_CASE("stages of a pipeline") {
                         .plan.stage_layers) == mt::json{1, 2, 1});
   CHECK(stages("--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1") == mt::json{1, 3});
   CHECK(stages("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 1") == mt::json{1, 1, 1, 1});
+  CHECK(stages("--decoder-last-pipeline-num-layers 4") == mt::json{4});
+  CHECK(stages("--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
+               "--decoder-first-pipeline-num-layers 2") == mt::json{1, 1, 1, 1});
   CHECK(warned(read("--pipeline-model-parallel-size 4 " + both), "the pipeline counts 6 layers"));
 }
 
