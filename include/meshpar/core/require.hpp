@@ -2,13 +2,21 @@
 #pragma once
 #include <meshpar/core/verdict.hpp>
 
-#include <utility>
-
 namespace meshpar::inline v0 {
 
-// The one place that knows compilers: require<Check> compiles when the verdict Check::result holds; otherwise the one
-// error that it gives carries the rule, its numbers and the repair in its first line. Where the compiler can print it
-// that line is "rule: sentence". Classes that derive from require or hold it stay usable, so that nothing else fails.
+// The one place that knows compilers. A check has a verdict, Check::result; ruling<Check>() is never called, its type
+// has `ok` when the verdict holds. Otherwise asking for `ok` is the one error: the type's name carries the rule, its
+// numbers and the repair, as "rule: sentence" where the compiler can print it.
+//   static_assert(decltype(ruling<Check>())::ok);
+// The error stands where that is written: in an operation its next line is the user's.
+
+// A rule broken for the reasons that its arguments tell. Broken for none is a rule that holds.
+template <auto... Why>
+struct broken {};
+template <>
+struct broken<> {
+  static constexpr bool ok = true;
+};
 
 // The [first, last) range of a line of a sentence that is broken at blanks; first == last past the end.
 struct line_range {
@@ -36,11 +44,19 @@ constexpr int line_count(const text& t, int width) {
   for (line_range r = line_after(t, {}, width); r.first < r.last; r = line_after(t, r, width)) ++lines;
   return lines;
 }
+constexpr int longest_word(const text& t) {
+  int longest = 0;
+  for (int i = 0, n = 0; i < t.n; ++i) longest = (n = t.s[i] == ' ' ? 0 : n + 1) > longest ? n : longest;
+  return longest;
+}
+// The least width at which a text has no more lines than these and no word is cut.
+constexpr int narrowest(const text& t, int lines) {
+  int width = longest_word(t) > t.n / lines ? longest_word(t) : t.n / lines;
+  while (line_count(t, width) > lines) ++width;
+  return width;
+}
 
 #if defined(__CUDACC__) || (defined(__clang__) && __clang_major__ < 16)  // strings come out letter by letter
-
-template <rule, auto Left, auto Right, fix, auto Value>
-struct broken_rule;
 
 // The number as an int where it is one, so that no compiler adds a suffix to it.
 template <long N>
@@ -48,17 +64,11 @@ constexpr auto plain_number() {
   if constexpr (N == static_cast<int>(N)) return static_cast<int>(N);
   else return N;
 }
-
-template <class Check, bool = Check::result.holds()>
-struct require {
-  static constexpr bool ok = true;
-};
 template <class Check>
-struct require<Check, false>
-    : broken_rule<Check::result.broken, plain_number<Check::result.left>(), plain_number<Check::result.right>(),
-                  Check::result.remedy, plain_number<Check::result.repair>()> {
-  static constexpr bool ok = true;
-};
+constexpr auto refusal() {
+  constexpr const verdict& v = Check::result;
+  return broken<v.broken, plain_number<v.left>(), plain_number<v.right>(), v.remedy, plain_number<v.repair>()>{};
+}
 
 #else
 
@@ -76,66 +86,82 @@ constexpr text spelling() {
 }
 
 template <class Check>
-constexpr text rule_and_sentence() {
-  return spelling<Check::result.broken>() << ": " << Check::result.why;
-}
+inline constexpr text sentence_of = spelling<Check::result.broken>() << ": " << Check::result.why;
 
-#if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L  // the compiler prints a computed sentence
+#ifdef __clang__  // prints at most 36 characters of a string, and none that ends before its array
 
-template <class Check, bool = Check::result.holds()>
-struct require {
-  static constexpr bool ok = true;
-};
-template <class Check>
-struct require<Check, false> {
-  static_assert(false, rule_and_sentence<Check>());
-  static constexpr bool ok = true;
-};
-
-#else  // the sentence as template arguments
-
-template <int N>
+template <int Lines, int Width>
 struct why {
-  char s[N + 1]{};
+  char s[Lines][Width + 1];
 };
-// It lacks the type that is asked for: of all errors that name a type this is the shortest, without notes.
-template <why... Sentence>
-struct broken_rule {};
-
-// clang prints at most 36 characters of a string, g++ any number.
-#ifdef __clang__
-inline constexpr int quoted_width = 36;
-#else
-inline constexpr int quoted_width = sizeof text{}.s;
-#endif
-
-template <class Check>
-inline constexpr text sentence_of = rule_and_sentence<Check>();
-
-template <class Check, int Index>
-constexpr auto quoted_line() {
-  constexpr line_range r = line_of(sentence_of<Check>, Index, quoted_width);
-  why<r.last - r.first> q{};
-  for (int i = r.first; i < r.last; ++i) q.s[i - r.first] = sentence_of<Check>.s[i];
-  q.s[r.last - r.first] = '\0';  // clang prints a string only if its end was written
+// In as few lines as there can be, each as long as the longest must be.
+template <const text& Sentence, int Lines = line_count(Sentence, 36), int Width = narrowest(Sentence, Lines)>
+constexpr why<Lines, Width> quote() {
+  why<Lines, Width> q{};
+  for (int k = 0; k < Lines; ++k) {
+    const line_range r = line_of(Sentence, k, Width);
+    for (int i = 0; i < Width; ++i) q.s[k][i] = r.first + i < r.last ? Sentence.s[r.first + i] : ' ';
+    q.s[k][Width] = '\0';
+  }
   return q;
 }
 
-template <class Check, int... Line>
-auto refusal_of(std::integer_sequence<int, Line...>) -> broken_rule<quoted_line<Check, Line>()...>;
+#else
 
+struct why {
+  char s[sizeof text{}.s]{};
+};
+template <const text& Sentence>
+constexpr why quote() {
+  why q;
+  for (int i = 0; i < Sentence.n; ++i) q.s[i] = Sentence.s[i];
+  return q;
+}
+
+#endif
+
+template <class Check>
+constexpr auto refusal() {
+  return broken<quote<sentence_of<Check>>()>{};
+}
+
+#endif
+
+#ifdef __clang__  // takes a function in whose body there was an error for an unusable one, and its callers too
+
+template <class Check, bool = Check::result.holds()>
+struct told : broken<> {};
+template <class Check>
+struct told<Check, false> {
+#if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L  // it prints a computed sentence
+  static_assert(false, sentence_of<Check>);
+#else
+  static_assert(decltype(refusal<Check>())::ok);
+#endif
+  static constexpr bool ok = true;
+};
+template <class Check>
+told<Check> ruling();
+
+#else
+
+template <class Check>
+constexpr auto ruling() {
+  if constexpr (Check::result.holds()) return broken<>{};
+  else return refusal<Check>();
+}
+
+#endif
+
+// The same as a class, to be a base or a member: it stays usable, so that nothing else fails.
 template <class Check, bool = Check::result.holds()>
 struct require {
   static constexpr bool ok = true;
 };
 template <class Check>
 struct require<Check, false> {
+  static_assert(decltype(ruling<Check>())::ok);
   static constexpr bool ok = true;
-  using lines = std::make_integer_sequence<int, line_count(sentence_of<Check>, quoted_width)>;
-  using refusal = typename decltype(refusal_of<Check>(lines{}))::ok;
 };
-
-#endif
-#endif
 
 }  // namespace meshpar::inline v0

@@ -35,12 +35,15 @@ constexpr text name_of(dim_name d) {
 }
 
 // A dimension, declared once: `inline constexpr dim<"hidden"> hidden;`. Its name is in its type, so that an operation
-// can be told dimensions as ordinary arguments and still check them at compile time.
-template <dim_name Name>
-struct dim {
-  static constexpr dim_name name = Name;
-  constexpr operator dim_name() const { return Name; }
+// can be told dimensions as ordinary arguments and still check them at compile time; as a number, so that the type is
+// short where a message writes it.
+template <std::uint64_t Code>
+struct named_dim {
+  static constexpr dim_name name{Code};
+  constexpr operator dim_name() const { return name; }
 };
+template <dim_name Name>
+using dim = named_dim<Name.code>;
 
 namespace dims {
 inline constexpr dim<"seq"> seq;            // positions of a sequence

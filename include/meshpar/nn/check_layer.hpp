@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/core/require.hpp>  // here, so that errors tell of few inclusions
 #include <meshpar/nn/context_of.hpp>
 #include <meshpar/ops/scope.hpp>
 #include <meshpar/ops/to.hpp>
@@ -22,18 +23,18 @@ inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4}
 }  // namespace layer_checks
 
 // A layer of the residual stream must return what the next one takes.
-template <layout Stream, class Result>
+template <class Stream, class Result>
 struct returns_the_stream {
   static constexpr verdict judge() {
-    if (Result::shape() == Stream) return {};
+    if (Result::shape() == Stream::shape()) return {};
     text t;
-    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream)
+    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream::shape())
       << "; end it with to_layout_of(x, y)";
     return {.broken = rule::transition_is_not_one_collective, .why = t};
   }
   static constexpr verdict result = judge();
 };
-template <layout Stream>
+template <class Stream>
 struct returns_the_stream<Stream, refused> {
   static constexpr verdict result{};  // has been refused already
 };
@@ -41,20 +42,31 @@ struct returns_the_stream<Stream, refused> {
 // A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
 template <class Layer, const context& Plan>
 struct layer_check {
-  using result = decltype(std::declval<const Layer&>().forward(typed_scope<Plan>{}, tensor<Plan.stream, Plan>{}));
-  static constexpr bool holds = result::shape() == Plan.stream;
-  static_assert(require<returns_the_stream<Plan.stream, result>>::ok);
+  using scope = scope_of<Plan>;
+  using stream = decltype(scope{}.stream());
+  using result = decltype(std::declval<const Layer&>().forward(scope{}, stream{}));
+  static constexpr bool holds = std::is_same_v<result, stream>;
+  static_assert(require<returns_the_stream<stream, result>>::ok);
   static constexpr bool ok = true;
 };
 
 // static_assert(mp::check_layer<my_layer>()): whether the layer may stand between norm and residual stream of a decoder
 // under tensor parallelism, with sequence parallelism and without. What the first plan refuses is not checked under the
-// second. Parts are the decoder's: sizes of the layer's own dims.
+// second. Parts are the decoder's: sizes of the layer's own dims. (It asks forward itself, not layer_check: messages
+// are shorter by that.)
 template <class Layer, class... Parts>
 constexpr bool check_layer() {
-  using first = layer_check<Layer, layer_checks::with_sp<Parts...>>;
-  if constexpr (first::holds) return layer_check<Layer, layer_checks::without_sp<Parts...>>::ok;
-  else return first::ok;
+  using scope = scope_of<layer_checks::with_sp<Parts...>>;
+  using stream = decltype(scope{}.stream());
+  using result = decltype(std::declval<const Layer&>().forward(scope{}, stream{}));
+  static_assert(require<returns_the_stream<stream, result>>::ok);
+  if constexpr (std::is_same_v<result, stream>) {
+    using other_scope = scope_of<layer_checks::without_sp<Parts...>>;
+    using other_stream = decltype(other_scope{}.stream());
+    using other = decltype(std::declval<const Layer&>().forward(other_scope{}, other_stream{}));
+    static_assert(require<returns_the_stream<other_stream, other>>::ok);
+  }
+  return true;
 }
 
 }  // namespace meshpar::inline v0

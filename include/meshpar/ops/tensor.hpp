@@ -2,15 +2,16 @@
 #pragma once
 #include <meshpar/core/require.hpp>
 #include <meshpar/ops/backward.hpp>
+#include <meshpar/ops/numbered.hpp>
 #include <meshpar/typing/judged.hpp>
 
 namespace meshpar::inline v0 {
 
 // A tensor inside a layer, in two forms that the same layer accepts. `traced` has its layout as data: programs are made
-// with it, at compile time and at run time, by code compiled once for all plans. `tensor` has its layout in its type
-// and nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what is refused
-// names the user's own line. `refused` is what a refused operation returns: every operation takes it in silence, so
-// that nothing cascades.
+// with it, at compile time and at run time, by code compiled once for all plans. `tensor` (numbered.hpp) has its layout
+// in its type and nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what
+// is refused names the user's own line. `refused` is what a refused operation returns: every operation takes it in
+// silence, so that nothing cascades.
 struct traced {
   tracer* on = nullptr;
   int id = no_value;
@@ -18,39 +19,36 @@ struct traced {
   constexpr const layout& shape() const { return on->shape(id); }
 };
 
-template <layout L, const context& Plan>
-struct tensor {
-  static constexpr layout shape() { return L; }
-};
-
 struct refused {
   static constexpr layout shape() { return {}; }
 };
 
-// A rule applied to the layouts of typed operands, in the form that require<> reads.
-template <class Op, const context& Plan, layout... In>
+// A rule applied to operands: its verdict on the layouts of typed ones, and the type of the result. Of traced ones the
+// trace judges; what follows a refusal is not judged.
+template <class Op, class... X>
 struct check {
-  static constexpr judged judgement = Op::rule(In..., Plan.ranks);
-  static constexpr verdict result = judgement.no;
-};
-
-// The result of a check: a tensor, or the one error and `refused`. The assertion stands in a class, because clang takes
-// a function in whose body there was an error for an unusable one, and its callers too.
-template <class Check, const context& Plan, bool = Check::result.holds()>
-struct outcome {
-  static_assert(require<Check>::ok);
+  static constexpr verdict result{};
   using type = refused;
 };
-template <class Check, const context& Plan>
-struct outcome<Check, Plan, true> {
-  using type = tensor<Check::judgement.out, Plan>;
+template <class Op, class... More>
+struct check<Op, traced, More...> {
+  static constexpr verdict result{};
+  using type = traced;
 };
-template <class Check, const context& Plan>
-constexpr auto result_of() {
-  return typename outcome<Check, Plan>::type{};
-}
+template <class Op, int X, int... More>
+struct check<Op, tensor<X>, tensor<More>...> {
+  static constexpr judged judgement =
+      Op::rule(tensor<X>::shape(), tensor<More>::shape()..., plan_numbered<entry<X>.plan>.ranks);
+  static constexpr verdict result = judgement.no;
+  using type = result_type<result.holds(), judgement.out, entry<X>.plan>;
+};
 
-// Every operation on tensors ends here: judge the operands' layouts by the operation's rule, then add its records.
+// static_assert(decltype(judge<Op>(x, y))::ok) is the first line of every operation: it refuses there, so that the next
+// line of the message is the user's.
+template <class Op, class... X>
+auto judge(X...) -> decltype(ruling<check<Op, X...>>());
+
+// The second line: add the operation's records, or find the type of its result.
 // Op::rule(layouts..., mesh) -> judged; op.emit(tracer, line, layout of the result, value ids...) -> value id.
 template <class Op, class... More>
 constexpr traced apply(const Op& op, int line, traced x, More... more) {
@@ -59,14 +57,9 @@ constexpr traced apply(const Op& op, int line, traced x, More... more) {
   if (!j.holds()) return x.on->refuse(j.no, line), x;
   return {x.on, op.emit(*x.on, line, j.out, x.id, more.id...)};
 }
-template <class Op, layout L, const context& Plan, layout... More>
-constexpr auto apply(const Op&, int, tensor<L, Plan>, tensor<More, Plan>...) {
-  return result_of<check<Op, Plan, L, More...>, Plan>();
-}
-template <class Op, class... More>
-  requires(std::is_same_v<More, refused> || ...)
-constexpr refused apply(const Op&, int, More...) {
-  return {};
+template <class Op, class... X>
+constexpr auto apply(const Op&, int, X...) {
+  return typename check<Op, X...>::type{};
 }
 
 }  // namespace meshpar::inline v0
