@@ -104,7 +104,13 @@ constexpr auto token_loss(auto logits, auto labels) {
   return mp::apply(token_loss_op{}, 0, logits, labels);
 }
 
-// A head: residual stream and labels -> the loss. Backward begins there, so it must be a loss that can be seeded.
+// The labels that a head's loss takes.
+template <int Plan>
+constexpr auto labels(mp::scope<Plan>) {
+  return mp::tensor<mp::enter_layout<mp::plan_numbered<Plan>.tokens, Plan>::number>{};
+}
+
+// A head: residual stream -> the loss. Backward begins there, so it must be a loss that can be seeded.
 template <const mp::context& Plan, class Loss>
 struct seeded {
   static constexpr mp::verdict result = mp::typing::seed(Loss::shape(), Plan.ranks).no;
@@ -115,8 +121,7 @@ struct seeded<Plan, mp::refused> {
 };
 template <class Head, const mp::context& Plan>
 struct head_check {
-  using loss = decltype(std::declval<const Head&>().forward(mp::scope_of<Plan>{}, mp::tensor_of<Plan.stream, Plan>{},
- mp::tensor_of<Plan.tokens, Plan>{}));
+  using loss = decltype(std::declval<const Head&>().forward(mp::scope_of<Plan>{}, mp::tensor_of<Plan.stream, Plan>{}));
   static_assert(mp::require<seeded<Plan, loss>>::ok);
   static constexpr bool ok = true;
 };

@@ -91,7 +91,7 @@ static_assert(mp::layer_check<s06_shared_key_not_reduced, without_sp<>>::ok);
 static_assert(mp::check_layer<s06_shared_key_reduced>());
 
 // ---- S07: one weight whose gradient is a whole on one path and a term on the other, so that no sum over it is right
-struct s07_one_weight_in_two_states : weights {
+struct s07_two_states : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto a = mp::contract(dims::hidden, x, r(narrow, x));
     const auto b = mp::to_layout_of(a, mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[narrow]));
@@ -112,7 +112,7 @@ inline constexpr mp::job one_sample{.global_batch = 1};
 inline constexpr mp::plan tp2{.tp = 2};
 template <class Layer>
 using net = mp::decoder<tiny, one_sample, tp2, mp::replace<mp::mlp, Layer>>;
-static_assert(sizeof(net<s07_one_weight_in_two_states>) > 0);  // expect: parameter_in_two_states
+static_assert(sizeof(net<s07_two_states>) > 0);  // expect: parameter_in_two_states
 static_assert(sizeof(net<s07_in_one_state>) > 0);
 
 // ---- S09: one KV head beside the query heads of several ranks, taken for work that all of them do alike

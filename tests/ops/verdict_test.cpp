@@ -92,11 +92,14 @@ void check_same(const tracer& t, const verdict& typed, const layout& traced_resu
   else CHECK(traced_result == typed_result);
 }
 
+template <layout L>
+constexpr int number_in = enter_layout<L, enter_plan<plan>::number>::number;
+
 // One row of the table: operation Op on layouts L, called by `call`. A refused operation is not called in types: it
 // would not compile.
 template <class Op, layout... L>
 void compare(auto call) {
-  using typed = check<Op, tensor_of<L, plan>...>;
+  using typed = check<Op, number_in<L>...>;
   const auto t = std::make_unique<tracer>(plan);
   const traced out = call(traced{t.get(), t->make(L, dtype::f32)}...);
   if constexpr (typed::result.holds())
@@ -201,7 +204,7 @@ TEST_CASE("operations on three operands") {
 
 template <auto... Dims>
 void compare_refused_parameter() {
-  using typed = parameter_check<enter_plan<plan>::number, axis_set{}, Dims.name.code...>;
+  using typed = parameter_check<enter_plan<plan>::number, param<Dims...>>;
   tracer t(plan);
   const param<Dims...> weight{"weight"};
   static_cast<void>(traced_scope(t)[weight]);

@@ -39,16 +39,22 @@ struct returns_the_stream<Stream, refused> {
   static constexpr verdict result{};  // has been refused already
 };
 
-// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
-template <class Layer, const context& Plan>
-struct layer_check {
-  using scope = scope_of<Plan>;
-  using stream = decltype(scope{}.stream());
-  using result = decltype(std::declval<const Layer&>().forward(scope{}, stream{}));
+// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line. A layer of ours
+// in its own place is not: the trace of the model checks it.
+template <class Layer, class Scope, class InPlaceOf = void>
+struct checked_layer {
+  using stream = decltype(Scope{}.stream());
+  using result = decltype(std::declval<const Layer&>().forward(Scope{}, stream{}));
   static constexpr bool holds = std::is_same_v<result, stream>;
   static_assert(require<returns_the_stream<stream, result>>::ok);
   static constexpr bool ok = true;
 };
+template <class Layer, class Scope>
+struct checked_layer<Layer, Scope, Layer> {
+  static constexpr bool holds = true;
+};
+template <class Layer, const context& Plan>
+using layer_check = checked_layer<Layer, scope_of<Plan>>;
 
 // static_assert(mp::check_layer<my_layer>()): whether the layer may stand between norm and residual stream of a decoder
 // under tensor parallelism, with sequence parallelism and without. What the first plan refuses is not checked under the

@@ -57,8 +57,8 @@ constexpr void cross_entropy_op::input_grad(tracer& t, const record& r) {
   t.contribute(r.in[0], d);
 }
 
-template <class Logits, class Labels>
-constexpr auto cross_entropy(Logits logits, Labels labels, std::int64_t logical_vocab, double smoothing,
+template <class X, class Y>
+constexpr auto cross_entropy(X logits, Y labels, std::int64_t logical_vocab, double smoothing,
                              int line = __builtin_LINE()) {
   static_assert(decltype(judge<cross_entropy_op>(logits, labels))::ok);
   return apply(cross_entropy_op{smoothing, logical_vocab}, line, logits, labels);

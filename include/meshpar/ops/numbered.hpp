@@ -69,8 +69,8 @@ inline constexpr context plan_numbered = value_of<void>(plan_number<Number>{});
 }  // namespace v0
 
 // Tensors and what hands out parameters. Not in v0, for messages write these names often and would write that each time.
-template <int Number>
-struct typed_scope;
+template <int P>
+struct scope;
 template <int Number>
 struct tensor {
   template <class>
@@ -97,7 +97,7 @@ inline namespace v0 {
 template <layout L, const context& Plan>
 using tensor_of = tensor<enter_layout<L, enter_plan<Plan>::number>::number>;
 template <const context& Plan>
-using scope_of = typed_scope<enter_plan<Plan>::number>;
+using scope_of = scope<enter_plan<Plan>::number>;
 template <bool Holds, layout L, int Plan>
 using result_type = std::conditional_t<Holds, tensor<enter_layout<L, Plan>::number>, refused>;
 

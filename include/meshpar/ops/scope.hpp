@@ -30,8 +30,10 @@ constexpr judged parameter_layout(const context& plan, std::initializer_list<dim
   return j;
 }
 
-template <int Plan, axis_set Invariant, std::uint64_t... Names>
-struct parameter_check {
+template <int Plan, class Parameter, axis_set Invariant = axis_set{}>
+struct parameter_check;
+template <int Plan, std::uint64_t... Names, axis_set Invariant>
+struct parameter_check<Plan, named_param<Names...>, Invariant> {
   static constexpr judged judgement = parameter_layout(plan_numbered<Plan>, {Names...}, Invariant);
   static constexpr verdict result = judgement.no;
   using type = result_type<result.holds(), judgement.out, Plan>;
@@ -74,20 +76,20 @@ class traced_scope {
 }  // namespace meshpar::inline v0
 
 // The same for checking: nothing is traced.
-template <int Plan>
-struct meshpar::typed_scope {
-  constexpr typed_scope in(const char*) const { return {}; }
-  constexpr auto stream() const { return tensor<enter_layout<plan_numbered<Plan>.stream, Plan>::number>{}; }
+template <int P>
+struct meshpar::scope {
+  constexpr scope in(const char*) const { return {}; }
+  constexpr auto stream() const { return tensor<enter_layout<plan_numbered<P>.stream, P>::number>{}; }
 
-  template <std::uint64_t... Names>
-  constexpr auto operator[](const named_param<Names...>&) const {
-    using checked = parameter_check<Plan, axis_set{}, Names...>;
+  template <class W>
+  constexpr auto operator[](W) const {
+    using checked = parameter_check<P, W>;
     static_assert(decltype(ruling<checked>())::ok);
     return typename checked::type{};
   }
-  template <std::uint64_t... Names, class X>
-  constexpr auto operator()(const named_param<Names...>&, X) const {
-    using checked = parameter_check<Plan, X::shape().invariant, Names...>;
+  template <class W, class X>
+  constexpr auto operator()(W, X) const {
+    using checked = parameter_check<P, W, X::shape().invariant>;
     static_assert(decltype(ruling<checked>())::ok);
     return typename checked::type{};
   }

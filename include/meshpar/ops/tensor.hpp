@@ -23,33 +23,25 @@ struct refused {
   static constexpr layout shape() { return {}; }
 };
 
-// A rule applied to operands: its verdict on the layouts of typed ones, and the type of the result. Of traced ones the
-// trace judges; what follows a refusal is not judged.
-template <class Op, class... X>
-struct check {
-  static constexpr verdict result{};
-  using type = refused;
-};
-template <class Op, class... More>
-struct check<Op, traced, More...> {
-  static constexpr verdict result{};
-  using type = traced;
-};
+// A rule applied to typed tensors, by their numbers: its verdict and the type of the result.
 template <class Op, int X, int... More>
-struct check<Op, tensor<X>, tensor<More>...> {
-  static constexpr judged judgement =
-      Op::rule(tensor<X>::shape(), tensor<More>::shape()..., plan_numbered<entry<X>.plan>.ranks);
+struct check {
+  static constexpr judged judgement = Op::rule(entry<X>.shape, entry<More>.shape..., plan_numbered<entry<X>.plan>.ranks);
   static constexpr verdict result = judgement.no;
   using type = result_type<result.holds(), judgement.out, entry<X>.plan>;
 };
 
-// static_assert(decltype(judge<Op>(x, y))::ok) is the first line of every operation: it refuses there, so that the next
-// line of the message is the user's.
+// Every operation on tensors has two lines. The first, static_assert(decltype(judge<Op>(x, y))::ok), judges the layouts
+// of typed operands by Op::rule(layouts..., mesh) -> judged: it refuses in the operation itself, so that the next line of
+// the message is the user's. Traced operands are judged by the second line, and what follows a refusal is not judged.
+template <class Op, int... X>
+auto judge(tensor<X>...) -> decltype(ruling<check<Op, X...>>());
 template <class Op, class... X>
-auto judge(X...) -> decltype(ruling<check<Op, X...>>());
+  requires((std::is_same_v<X, traced> || std::is_same_v<X, refused>) || ...)
+broken<> judge(X...);
 
-// The second line: add the operation's records, or find the type of its result.
-// Op::rule(layouts..., mesh) -> judged; op.emit(tracer, line, layout of the result, value ids...) -> value id.
+// The second, apply(op, line, x, y), adds its records, or finds the type of the result.
+// op.emit(tracer, line, layout of the result, value ids...) -> value id.
 template <class Op, class... More>
 constexpr traced apply(const Op& op, int line, traced x, More... more) {
   if (x.on->refused()) return x;
@@ -57,9 +49,14 @@ constexpr traced apply(const Op& op, int line, traced x, More... more) {
   if (!j.holds()) return x.on->refuse(j.no, line), x;
   return {x.on, op.emit(*x.on, line, j.out, x.id, more.id...)};
 }
-template <class Op, class... X>
-constexpr auto apply(const Op&, int, X...) {
+template <class Op, int... X>
+constexpr auto apply(const Op&, int, tensor<X>...) {
   return typename check<Op, X...>::type{};
+}
+template <class Op, class... X>
+  requires(std::is_same_v<X, refused> || ...)
+constexpr refused apply(const Op&, int, X...) {
+  return {};
 }
 
 }  // namespace meshpar::inline v0
