@@ -64,25 +64,34 @@ struct layout {
 
   // The position of a dim, or -1.
   constexpr int find(dim_name name) const {
-    for (int i = 0; i < dims.size(); ++i)
-      if (dims[i].name == name) return i;
+    int i = 0;
+    for (const split_dim& d : dims) {
+      if (d.name == name) return i;
+      ++i;
+    }
     return -1;
   }
   constexpr axis_set split() const {
-    axis_set s;
+    unsigned bits = 0;
     for (const split_dim& d : dims)
-      if (!d.by.empty()) s = s | d.by.axes();
-    return s;
+      if (d.by.packed != 0) bits |= d.by.axes().bits;
+    return {static_cast<std::uint16_t>(bits)};
   }
   // The axes at which it is neither split, owed nor invariant, among those of a mesh.
-  constexpr axis_set replicated(const mesh& m) const { return m.all() - split() - owed - invariant - maximum; }
+  constexpr axis_set replicated(const mesh& m) const {
+    const unsigned taken = split().bits | owed.bits | invariant.bits | maximum.bits;
+    return {static_cast<std::uint16_t>(m.all().bits & ~taken)};
+  }
   // Elements that one rank holds.
   constexpr std::int64_t local_count() const {
     std::int64_t n = 1;
     for (const split_dim& d : dims) n *= d.local;
     return n;
   }
-  constexpr std::int64_t global_size(int i, const mesh& m) const { return dims[i].local * m.size(dims[i].by.axes()); }
+  constexpr std::int64_t global_size(int i, const mesh& m) const {
+    const split_dim& d = dims[i];
+    return d.by.packed == 0 ? d.local : d.local * m.size(d.by.axes());
+  }
   constexpr bool operator==(const layout&) const = default;
 };
 

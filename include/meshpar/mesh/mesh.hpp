@@ -37,14 +37,14 @@ struct mesh {
     if (s.empty()) return 1;
     int n = 1;
     for (const extent& e : extents)
-      if (s.contains(e.along)) n *= e.ranks;
+      if (s.bits >> e.along.id & 1u) n *= e.ranks;
     return n;
   }
   constexpr int size() const { return size(all()); }
   constexpr axis_set all() const {
-    axis_set s;
-    for (const extent& e : extents) s = s | e.along;
-    return s;
+    unsigned bits = 0;
+    for (const extent& e : extents) bits |= 1u << e.along.id;
+    return {static_cast<std::uint16_t>(bits)};
   }
   // The distance between ranks that are neighbours along an axis.
   constexpr int stride(axis a) const {

@@ -19,7 +19,11 @@ struct block_sizes {
 
 // The memory whose owner a value shares.
 constexpr int root_of(const tracer& t, int id) {
-  while (t.values[id].same_as != no_value) id = t.values[id].same_as;
+  int owner = t.values[id].same_as;
+  while (owner != no_value) {
+    id = owner;
+    owner = t.values[id].same_as;
+  }
   return id;
 }
 
@@ -27,7 +31,8 @@ constexpr int root_of(const tracer& t, int id) {
 constexpr void find_lifetimes(tracer& t) {
   const auto touch = [&t](const value_list& ids, std::int16_t record_number) {
     for (const int id : ids) {
-      value& v = t.values[root_of(t, id)];
+      value& named = t.values[id];
+      value& v = named.same_as == no_value ? named : t.values[root_of(t, id)];
       if (v.made_by == no_value) v.made_by = record_number;
       v.last_use = record_number;
     }
@@ -52,30 +57,28 @@ constexpr void choose_spaces(tracer& t) {
 // Gives each transient value the lowest offset at which it overlaps no value alive at the same time. Values come in
 // the order in which records make them, so those that may conflict are the few still alive.
 constexpr std::int64_t place_transients(tracer& t) {
-  fixed_vector<std::int16_t, tracer::value_limit> alive{};  // by offset
+  value* alive[tracer::value_limit]{};  // by offset
+  int living = 0, i = 0;
   std::int64_t height = 0;
-  for (int i = 0; i < t.records.size(); ++i) {
-    if (i == t.forward_records) alive.clear();
-    for (const int id : t.records[i].out) {
+  for (const record& r : t.records) {
+    if (i == t.forward_records) living = 0;
+    for (const int id : r.out) {
       value& v = t.values[id];
       if (v.where != space::transient || v.same_as != no_value || v.made_by != i) continue;
       std::int64_t offset = 0;
       int at = 0;
-      for (; at < alive.size(); ++at) {
-        const value& other = t.values[alive[at]];
-        if (offset + v.bytes <= other.offset) break;
-        offset = aligned(other.offset + other.bytes);
-      }
+      for (; at < living && offset + v.bytes > alive[at]->offset; ++at)
+        offset = aligned(alive[at]->offset + alive[at]->bytes);
       v.offset = offset;
       if (offset + v.bytes > height) height = offset + v.bytes;
-      alive.push_back(0);
-      for (int k = alive.size() - 1; k > at; --k) alive[k] = alive[k - 1];
-      alive[at] = static_cast<std::int16_t>(id);
+      for (int k = living++; k > at; --k) alive[k] = alive[k - 1];
+      alive[at] = &v;
     }
     int kept = 0;
-    for (int k = 0; k < alive.size(); ++k)
-      if (t.values[alive[k]].last_use > i) alive[kept++] = alive[k];
-    while (alive.size() > kept) alive.pop_back();
+    for (int k = 0; k < living; ++k)
+      if (alive[k]->last_use > i) alive[kept++] = alive[k];
+    living = kept;
+    ++i;
   }
   return aligned(height);
 }
@@ -93,11 +96,11 @@ constexpr std::int64_t place_in_a_row(tracer& t, space where) {
 
 // Aliases take the place of the memory they name.
 constexpr void place_aliases(tracer& t) {
-  for (int id = 0; id < t.values.size(); ++id)
-    if (t.values[id].same_as != no_value) {
-      const value& owner = t.values[root_of(t, id)];
-      t.values[id].where = owner.where;
-      t.values[id].offset = owner.offset;
+  for (value& v : t.values)
+    if (v.same_as != no_value) {
+      const value& owner = t.values[root_of(t, v.same_as)];
+      v.where = owner.where;
+      v.offset = owner.offset;
     }
 }
 

@@ -32,9 +32,7 @@ using value_list = fixed_vector<std::int16_t, 8>;
 
 template <class... Ids>
 constexpr value_list values_of(Ids... ids) {
-  value_list l;
-  (l.push_back(static_cast<std::int16_t>(ids)), ...);
-  return l;
+  return {{static_cast<std::int16_t>(ids)...}, static_cast<int>(sizeof...(ids))};
 }
 
 // One step of a program. Operands and results are numbers of values; what n and a mean is said by the operation.

@@ -99,8 +99,9 @@ class tracer {
     r.when = now_;
     r.type = plan.compute;
     r.line = line;
+    const auto number = static_cast<std::int16_t>(records.size());
     for (const int o : r.out)
-      if (values[o].made_by == no_value) values[o].made_by = static_cast<std::int16_t>(records.size());
+      if (value& v = values[o]; v.made_by == no_value) v.made_by = number;
     records.push_back(r);
   }
 
@@ -183,8 +184,8 @@ class tracer {
 
  private:
   constexpr int push(const value& v) {
-    if (has_room(values.size(), value_limit, "values")) values.push_back(v);
-    return values.size() - 1;
+    if (values.count < value_limit || has_room(values.count, value_limit, "values")) values.push_back(v);
+    return values.count - 1;
   }
   constexpr void pull_back_one(int i, phase p);
   constexpr void refuse_name(const char* name) {

@@ -107,7 +107,7 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
   split_changes c;
   for (int i = 0; i < from.dims.size(); ++i) {
     const factor_list f = from.dims[i].by, t = to.dims[i].by;
-    if (f == t) continue;
+    if (f.packed == t.packed) continue;
     int k = 0;
     while (k < f.size() && k < t.size() && f[k] == t[k]) ++k;
     ++c.dims_touched;
@@ -139,10 +139,12 @@ constexpr verdict words_for(const split_changes& c, const layout& from, const la
 
 constexpr bool one_tensor(const layout& from, const layout& to, const mesh& m) {
   if (from.dims.size() != to.dims.size()) return false;
-  for (int i = 0; i < from.dims.size(); ++i) {
-    const split_dim &f = from.dims[i], &t = to.dims[i];
+  int i = 0;
+  for (const split_dim& f : from.dims) {
+    const split_dim& t = to.dims[i];
     if (!(f.name == t.name)) return false;
     if (f.by == t.by ? f.local != t.local : from.global_size(i, m) != to.global_size(i, m)) return false;
+    ++i;
   }
   return true;
 }

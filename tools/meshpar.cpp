@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The command `meshpar`. Status: 0 fine, 1 a rule is broken, 2 the input cannot be read.
+#include "readers.hpp"
+#include "report.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace mt = meshpar_tools;
+
+namespace {
+
+constexpr int fine = 0, broken = 1, unreadable = 2;
+
+// What a field takes, for the help.
+std::string takes(int) { return "N"; }
+std::string takes(unsigned long long) { return "N"; }
+std::string takes(double) { return "X"; }
+std::string takes(const int (&)[mt::mp::stage_limit]) { return "N,N,..."; }
+template <class Enum>
+std::string takes(Enum) {
+  std::string all;
+  for (const char* word : mt::words<Enum>::values) all += (all.empty() ? "" : "|") + std::string(word);
+  return all;
+}
+
+// The options of every field, by its name.
+void add_fields(CLI::App& app, std::map<std::string, std::string>& options) {
+  const mt::configuration defaults;
+  mt::each_field(defaults, [&]<class T>(const std::string& group, const std::string& name, const T& field) {
+    const std::string option = mt::option_of(name), no = "--no" + option.substr(1);
+    const auto keep = [&options, name, option](const std::string& text) {
+      if (!options.emplace(name, text).second) throw mt::bad_input(option + " is given on and off; leave one out");
+    };
+    const std::string usual = "default " + mt::written(field).dump();
+    if constexpr (std::is_same_v<T, bool>) {
+      app.add_flag_callback(option, [keep] { keep("true"); }, usual + "; off with " + no)->group(group);
+      app.add_flag_callback(no, [keep] { keep("false"); })->group("");
+    } else {
+      app.add_option_function<std::string>(option, keep, usual)->group(group)->type_name(takes(field));
+    }
+  });
+}
+
+void add_inputs(CLI::App& app, mt::inputs& in) {
+  add_fields(app, in.options);
+  const char* from = "sources";
+  app.add_option("--config", in.config, "our JSON: {\"model\": {}, \"job\": {}, \"plan\": {}}")->group(from);
+  app.add_option("--megatron", in.megatron, "the flags of Megatron-LM in one text; or put them behind --")->group(from);
+  app.add_option("--megatron-file", in.megatron_file, "the same in a file")->group(from);
+  app.add_option("--hf", in.huggingface, "config.json of Hugging Face: gpt2, llama, mixtral, qwen3_moe, deepseek_v3")
+      ->group(from);
+  app.add_option("--torchtitan", in.torchtitan, "a job file of torchtitan")->group(from);
+  app.add_option("--deepspeed", in.deepspeed, "a configuration of DeepSpeed")->group(from);
+  app.add_option("--world-size", in.world_size, "ranks; dp follows from it")->group(from);
+  app.add_option_function<std::vector<std::string>>(
+         "--ignore", [&in](const auto& names) { in.ignored.insert(names.begin(), names.end()); },
+         "a flag or key to pass over; again for each")
+      ->group(from)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+int check(const mt::inputs& in, bool as_json) {
+  const mt::outcome o = mt::judge(mt::resolve(in));
+  std::fputs(as_json ? (mt::json_of(o).dump(2) + '\n').c_str() : mt::lines_of(o).c_str(), stdout);
+  return o.ok() ? fine : broken;
+}
+
+int emit(const mt::inputs& in, const std::string& name) {
+  if (name.empty() ||
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != name.npos ||
+      (name[0] >= '0' && name[0] <= '9'))
+    throw mt::bad_input("--name is " + mt::in_quotes(name) + "; it must be letters, digits and _, as C++ names are");
+  const mt::outcome o = mt::judge(mt::resolve(in));
+  if (o.ok() && o.built) return std::fputs(mt::header_of(o, name).c_str(), stdout), fine;
+  std::fputs(mt::lines_of(o).c_str(), stderr);
+  if (o.ok()) std::fputs("refused: a header of what is not built yet would not compile\n", stderr);
+  return broken;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Checks a parallel plan by the rules that the compiler checks."};
+  app.require_subcommand(1);
+  mt::inputs in;
+  bool as_json = false;
+  std::string name = "run";
+  CLI::App& checking = *app.add_subcommand("check", "print every broken rule; status 0 fine, 1 broken, 2 unreadable");
+  CLI::App& emitting = *app.add_subcommand("emit", "print a configuration that passes as a C++ header");
+  add_inputs(checking, in);
+  add_inputs(emitting, in);
+  checking.add_flag("--json", as_json, "print one JSON object");
+  emitting.add_option("--name", name, "what the constants' names begin with");
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (const auto end = std::find(words.begin(), words.end(), "--"); end != words.end()) {
+    in.megatron_words.assign(end + 1, words.end());
+    words.erase(end, words.end());
+  }
+  try {
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(words);
+    return checking.parsed() ? check(in, as_json) : emit(in, name);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::fprintf(stderr, "meshpar: %s; meshpar check --help lists the options\n", mt::shown(e.what(), 200).c_str());
+  } catch (const mt::bad_input& e) {
+    std::fprintf(stderr, "meshpar: %s\n", e.what());
+  }
+  return unreadable;
+}
