@@ -58,7 +58,7 @@ TEST_CASE("sums, biases, norms") {
   CHECK(ty::bias(x_owed, gain).no.broken == rule::sum_of_unlike_states);
   CHECK(ty::norm(x_hidden, make_layout(hidden_tp), dims::hidden).no.why ==
         "norm needs hidden whole, a rank holds 8 of it (split over tp); gather it with to<R>(x, axes::tp)");
-  CHECK(ty::norm(x_invariant, gain, dims::hidden).no.broken == rule::invariant_mixed_with_another_state);
+  CHECK(ty::norm(x_invariant, gain, dims::hidden).no.broken == rule::invariant_mixed);
 }
 
 TEST_CASE("placement names the nearest extent that divides") {

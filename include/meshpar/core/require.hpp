@@ -18,44 +18,6 @@ struct broken<> {
   static constexpr bool ok = true;
 };
 
-// The [first, last) range of a line of a sentence that is broken at blanks; first == last past the end.
-struct line_range {
-  int first = 0, last = 0;
-};
-constexpr line_range line_after(const text& t, line_range previous, int width) {
-  line_range r{previous.last, t.n};
-  while (r.first < t.n && t.s[r.first] == ' ') ++r.first;
-  if (r.last - r.first > width) {
-    r.last = r.first + width;
-    int blank = r.last;
-    while (blank > r.first && t.s[blank] != ' ') --blank;
-    if (blank > r.first) r.last = blank;
-  }
-  while (r.last > r.first && t.s[r.last - 1] == ' ') --r.last;
-  return r;
-}
-constexpr line_range line_of(const text& t, int index, int width) {
-  line_range r = line_after(t, {}, width);
-  while (index-- > 0) r = line_after(t, r, width);
-  return r;
-}
-constexpr int line_count(const text& t, int width) {
-  int lines = 0;
-  for (line_range r = line_after(t, {}, width); r.first < r.last; r = line_after(t, r, width)) ++lines;
-  return lines;
-}
-constexpr int longest_word(const text& t) {
-  int longest = 0;
-  for (int i = 0, n = 0; i < t.n; ++i) longest = (n = t.s[i] == ' ' ? 0 : n + 1) > longest ? n : longest;
-  return longest;
-}
-// The least width at which a text has no more lines than these and no word is cut.
-constexpr int narrowest(const text& t, int lines) {
-  int width = longest_word(t) > t.n / lines ? longest_word(t) : t.n / lines;
-  while (line_count(t, width) > lines) ++width;
-  return width;
-}
-
 #if defined(__CUDACC__) || (defined(__clang__) && __clang_major__ < 16)  // strings come out letter by letter
 
 // The number as an int where it is one, so that no compiler adds a suffix to it.
@@ -90,19 +52,18 @@ inline constexpr text sentence_of = spelling<Check::result.broken>() << ": " << 
 
 #ifdef __clang__  // prints at most 36 characters of a string, and none that ends before its array
 
-template <int Lines, int Width>
+inline constexpr int piece = 36;
+template <int Pieces, int Rest>
 struct why {
-  char s[Lines][Width + 1];
+  char s[Pieces][piece + 1];
+  char rest[Rest + 1];
 };
-// In as few lines as there can be, each as long as the longest must be.
-template <const text& Sentence, int Lines = line_count(Sentence, 36), int Width = narrowest(Sentence, Lines)>
-constexpr why<Lines, Width> quote() {
-  why<Lines, Width> q{};
-  for (int k = 0; k < Lines; ++k) {
-    const line_range r = line_of(Sentence, k, Width);
-    for (int i = 0; i < Width; ++i) q.s[k][i] = r.first + i < r.last ? Sentence.s[r.first + i] : ' ';
-    q.s[k][Width] = '\0';
-  }
+template <const text& Sentence, int Pieces = (Sentence.n - 1) / piece, int Rest = (Sentence.n - 1) % piece + 1>
+constexpr why<Pieces, Rest> quote() {
+  why<Pieces, Rest> q{};
+  for (int k = 0; k < Pieces; ++k)
+    for (int i = 0; i <= piece; ++i) q.s[k][i] = i < piece ? Sentence.s[piece * k + i] : '\0';
+  for (int i = 0; i <= Rest; ++i) q.rest[i] = Sentence.s[piece * Pieces + i];
   return q;
 }
 

@@ -23,14 +23,18 @@ inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4}
 }  // namespace layer_checks
 
 // A layer of the residual stream must return what the next one takes.
+constexpr text not_the_stream(const layout& x, const layout& stream) {
+  text t = text{} << "the layer returns ";
+  for (std::uint8_t i = 0; i < axis_limit && x.dims.size() == stream.dims.size(); ++i)
+    if (const text a = state_of(x, axis{i}), b = state_of(stream, axis{i}); !(a == b))
+      return t << a << " over " << name_of(axis{i}) << ", the next takes " << b << "; end it with to_layout_of(x, y)";
+  return t << name_of(x) << ", not the dims of the residual stream";
+}
 template <class Stream, class Result>
 struct returns_the_stream {
   static constexpr verdict judge() {
-    if (Result::shape() == Stream::shape()) return {};
-    text t;
-    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream::shape())
-      << "; end it with to_layout_of(x, y)";
-    return {.broken = rule::transition_is_not_one_collective, .why = t};
+    if (std::is_same_v<Stream, Result>) return {};
+    return {.broken = rule::not_one_collective, .why = not_the_stream(Result::shape(), Stream::shape())};
   }
   static constexpr verdict result = judge();
 };

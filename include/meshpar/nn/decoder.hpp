@@ -53,7 +53,7 @@ inline constexpr verdict trace_verdict = refusal_of_a_block<Net>();
 
 // A configuration in the user's words, the layers that it takes and the decoder by value.
 template <const model& M, const job& J, const plan& P, class... Parts>
-struct named {
+struct setup {
   using attention = typename replaced<attention_layer, Parts...>::type;
   using feed_forward = typename replaced<mlp, Parts...>::type;
   using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward, Parts...>;
@@ -61,30 +61,30 @@ struct named {
 
 // What only the trace of the whole model sees, and every rule of our own layers; where types have refused a layer, that
 // was the one error.
-template <class Named, bool LayersHold>
+template <class Setup, bool LayersHold>
 struct trace_check {
   static constexpr verdict result{};
 };
-template <class Named>
-struct trace_check<Named, true> {
-  static constexpr verdict result = trace_verdict<typename Named::value>;
+template <class Setup>
+struct trace_check<Setup, true> {
+  static constexpr verdict result = trace_verdict<typename Setup::value>;
 };
 
 // A decoder-only transformer under a plan. Naming it checks every rule: of the configuration, of each operation of each
 // layer, and of the layers that stand in for ours. By reference, so that errors name the configuration in the user's
 // words.
 template <const model& M, const job& J, const plan& P, class... Parts>
-struct decoder : named<M, J, P, Parts...>::value {
-  using attention = typename named<M, J, P, Parts...>::attention;
-  using feed_forward = typename named<M, J, P, Parts...>::feed_forward;
-  using value = typename named<M, J, P, Parts...>::value;
+struct decoder : setup<M, J, P, Parts...>::value {
+  using attention = typename setup<M, J, P, Parts...>::attention;
+  using feed_forward = typename setup<M, J, P, Parts...>::feed_forward;
+  using value = typename setup<M, J, P, Parts...>::value;
 
  private:
   using scope = scope_of<context_for<value>>;
   static constexpr bool layers_hold = checked_layer<attention, scope, attention_layer>::holds &
                                       checked_layer<feed_forward, scope, mlp>::holds;
   static_assert(checked_plan<M, J, P>::ok);
-  [[no_unique_address]] require<trace_check<named<M, J, P, Parts...>, layers_hold>> checked;
+  static_assert(decltype(ruling<trace_check<setup<M, J, P, Parts...>, layers_hold>>())::ok);
 };
 
 }  // namespace meshpar::inline v0

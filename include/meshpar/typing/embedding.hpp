@@ -16,8 +16,8 @@ constexpr judged lookup(const char* what, const layout& ids, const layout& table
     const axis a = first_of(clash);
     return {{},
             broken_by(rule::indices_and_table_share_an_axis,
-                      text{} << what << ": over " << name_of(a) << " the ids are " << state_of(ids, a) << ", the table "
-                             << state_of(table, a) << "; a rank would look up only its own ids: gather the ids with "
+                      text{} << what << ": ids are " << state_of(ids, a) << ", table " << state_of(table, a) << " over "
+                             << name_of(a) << "; first "
                              << moved_to("R", "ids", a))};
   }
   if (const axis_set clash = ids.split() & table.invariant; !clash.empty())

@@ -53,16 +53,16 @@ constexpr judged seed(const layout& loss, const mesh& m) {
   if (!loss.dims.empty())
     return {
         {},
-        broken_by(rule::loss_must_be_partial_or_invariant,
+        broken_by(rule::loss_partial_or_invariant,
                   text{} << "seed: the loss still has dims, it is " << name_of(loss) << "; sum it with sum_over first",
                   loss.dims.size())};
   if (!loss.maximum.empty()) return {{}, pending_maximum("seed", loss)};
   if (const axis_set loose = loss.replicated(m); !loose.empty()) {
     const axis a = first_of(loose);
     return {{},
-            broken_by(rule::loss_must_be_partial_or_invariant,
-                      text{} << "seed: over " << name_of(a) << " the loss is R, so each of " << m.size(a)
-                             << " ranks would count it; make it I before the loss with " << moved_to("I", "x", a),
+            broken_by(rule::loss_partial_or_invariant,
+                      text{} << "seed: the loss is R over " << name_of(a) << ", so " << m.size(a)
+                             << " ranks would count it; make it I with " << moved_to("I", "x", a),
                       m.size(a), 1)};
   }
   return {dual(loss, m), {}};

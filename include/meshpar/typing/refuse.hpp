@@ -29,10 +29,10 @@ constexpr text moved_to(const char* state, const char* operand, axis a) {
   return text{} << "to<" << state << ">(" << operand << ", axes::" << name_of(a) << ')';
 }
 
-// "what: over tp the left is I, the right split(ffn); "
+// "what: left is I, right split(ffn) over tp; "
 constexpr text states_at(const char* what, const layout& x, const layout& y, axis a) {
-  return text{} << what << ": over " << name_of(a) << " the left is " << state_of(x, a) << ", the right "
-                << state_of(y, a) << "; ";
+  return text{} << what << ": left is " << state_of(x, a) << ", right " << state_of(y, a) << " over " << name_of(a)
+                << "; ";
 }
 
 constexpr verdict no_dim(const char* what, const char* operand, dim_name d) {
@@ -48,11 +48,10 @@ constexpr verdict sizes_differ(const char* what, const split_dim& x, const split
 }
 constexpr verdict split_differently(const char* what, const split_dim& x, const split_dim& y) {
   text t;
-  t << what << ": " << name_of(x.name) << " is " << (x.by.empty() ? "" : "split over ") << name_of(x.by)
-    << " on the left, " << (y.by.empty() ? "" : "split over ") << name_of(y.by) << " on the right; ";
+  t << what << ": " << name_of(x.name) << " is " << (x.by.empty() ? "" : "over ") << name_of(x.by) << " left, "
+    << (y.by.empty() ? "" : "over ") << name_of(y.by) << " right; ";
   if (x.by.empty() || y.by.empty())
-    t << "split the whole one too or gather the other with "
-      << moved_to("R", x.by.empty() ? "right" : "left", (x.by.empty() ? y : x).by[0].along);
+    t << "split both or " << moved_to("R", x.by.empty() ? "right" : "left", (x.by.empty() ? y : x).by[0].along);
   else t << "give both one order with to_layout_of";
   return broken_by(rule::dimension_split_differently, t, x.local, y.local);
 }
@@ -60,15 +59,15 @@ constexpr verdict not_whole(const char* what, const split_dim& d) {
   const axis a = d.by[0].along;
   return broken_by(rule::dimension_must_be_whole,
                    text{} << what << " needs " << name_of(d.name) << " whole, a rank holds "
-                          << static_cast<long>(d.local) << " of it (split over " << name_of(d.by)
+                          << static_cast<long>(d.local) << " (over " << name_of(d.by)
                           << "); gather it with " << moved_to("R", "x", a),
                    d.local);
 }
 constexpr verdict owed_sum(const char* what, const layout& x) {
   const axis a = first_of(x.owed);
   return broken_by(rule::partial_sum_in_a_nonlinearity,
-                   text{} << what << " of a partial sum: over " << name_of(a)
-                          << " it is P, and f(a + b) is not f(a) + f(b); sum it first with " << moved_to("R", "x", a));
+                   text{} << what << " of a partial sum (P over " << name_of(a) << "); sum it first with "
+                          << moved_to("R", "x", a));
 }
 constexpr verdict pending_maximum(const char* what, const layout& x) {
   return broken_by(rule::maximum_still_pending, text{} << what << ": over " << name_of(x.maximum)
@@ -78,8 +77,8 @@ constexpr verdict pending_maximum(const char* what, const layout& x) {
 constexpr verdict invariant_mixed(const char* what, const layout& x, const layout& y) {
   const axis a = first_of((x.invariant | y.invariant) - (x.invariant & y.invariant));
   const char* side = x.invariant.contains(a) ? "left" : "right";
-  return broken_by(rule::invariant_mixed_with_another_state, states_at(what, x, y, a)
-                                                                 << "I mixes only with I, or a gradient is not summed: "
+  return broken_by(rule::invariant_mixed, states_at(what, x, y, a)
+                                                                 << "I mixes only with I: "
                                                                  << moved_to("R", side, a));
 }
 

@@ -15,20 +15,19 @@ constexpr verdict multiply(const char* what, const layout& x, const layout& y, a
   if (const axis_set both = x.owed & y.owed; !both.empty()) {
     const axis a = first_of(both);
     return broken_by(rule::product_of_two_partial_sums,
-                     text{} << what << ": over " << name_of(a)
-                            << " both are P, and a product of sums has cross terms; sum one first with "
+                     text{} << what << ": both are P over " << name_of(a) << " (cross terms); sum one first: "
                             << moved_to("R", "left", a));
   }
   if (const axis_set clash = (x.owed & ys) | (y.owed & xs); !clash.empty()) {
     const axis a = first_of(clash);
     return broken_by(rule::partial_sum_meets_a_split, states_at(what, x, y, a)
-                                                          << "a partial sum multiplies only R: sum it first with "
+                                                          << "P multiplies only R: "
                                                           << moved_to("R", x.owed.contains(a) ? "left" : "right", a));
   }
   if (const axis_set clash = (xs & ys) - met; !clash.empty()) {
     const axis a = first_of(clash);
-    return broken_by(rule::one_axis_splits_two_dimensions,
-                     states_at(what, x, y, a) << "one axis cannot split two dims of the result: gather one with "
+    return broken_by(rule::axis_on_two_dimensions,
+                     states_at(what, x, y, a) << "gather one: "
                                               << moved_to("R", "left", a));
   }
   return {};
@@ -43,8 +42,7 @@ constexpr verdict add(const char* what, const layout& x, const layout& y) {
   const char* term = x.owed.contains(a) ? "left" : "right";
   const char* other = x.owed.contains(a) ? "right" : "left";
   return broken_by(rule::sum_of_unlike_states, states_at(what, x, y, a)
-                                                   << "the " << other << " would be added once per rank: sum the "
-                                                   << term << " first, or " << moved_to("P", other, a));
+                                                   << "sum the " << term << " first, or " << moved_to("P", other, a));
 }
 
 // Any function that is not linear: no sum may be pending.
