@@ -9,7 +9,7 @@ namespace meshpar::inline v0 {
 template <std::uint64_t... Names>
 struct dim_list {};
 template <std::uint64_t... Names>
-constexpr dim_list<Names...> over(named_dim<Names>...) {
+constexpr dim_list<Names...> over(dim_id<Names>...) {
   return {};
 }
 
@@ -73,7 +73,7 @@ struct contract_named : contract_op {
 template <class Over>
 struct contract_over;
 template <std::uint64_t Name>
-struct contract_over<named_dim<Name>> : contract_named<Name> {};
+struct contract_over<dim_id<Name>> : contract_named<Name> {};
 template <std::uint64_t... Names>
 struct contract_over<dim_list<Names...>> : contract_named<Names...> {};
 

@@ -60,7 +60,7 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
   return broken_by(rule::not_one_collective,
                    t << "; write one `to` per axis");
 }
-constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
+constexpr verdict not_a_suffix(const split_dim& from) {
   return broken_by(rule::only_a_suffix_can_be_gathered,
                    text{} << "to: " << name_of(from.name) << " is over " << name_of(from.by) << ", of which only the last can move; gather " << name_of(from.by[from.by.size() - 1].along) << " too");
 }
@@ -128,9 +128,9 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
 }
 constexpr verdict words_for(const split_changes& c, const layout& from, const layout& to) {
   const split_dim &f = from.dims[c.at], &t = to.dims[c.at];
-  const split_dim &longer = f.by.size() > t.by.size() ? f : t, &shorter = f.by.size() > t.by.size() ? t : f;
+  const split_dim& longer = f.by.size() > t.by.size() ? f : t;
   const axis_set a = f.by.axes(), b = t.by.axes();
-  return c.refused == not_last       ? not_a_suffix(longer, shorter)
+  return c.refused == not_last       ? not_a_suffix(longer)
          : c.refused == out_of_order ? out_of_mesh_order(longer)
                                      : two_moves(from, to, (a | b) - (a & b));
 }
