@@ -90,10 +90,8 @@ constexpr auto refusal() {
 
 #ifdef __clang__  // takes a function in whose body there was an error for an unusable one, and its callers too
 
-template <class Check, bool = Check::result.holds()>
-struct told : broken<> {};
 template <class Check>
-struct told<Check, false> {
+struct told {
 #if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L  // it prints a computed sentence
   static_assert(false, sentence_of<Check>);
 #else
@@ -102,17 +100,22 @@ struct told<Check, false> {
   static constexpr bool ok = true;
 };
 template <class Check>
+  requires(!Check::result.holds())
 told<Check> ruling();
 
 #else
 
 template <class Check>
+  requires(!Check::result.holds())
 constexpr auto ruling() {
-  if constexpr (Check::result.holds()) return broken<>{};
-  else return refusal<Check>();
+  return refusal<Check>();
 }
 
 #endif
+
+template <class Check>
+  requires(Check::result.holds())
+broken<> ruling();
 
 // The same as a class, to be a base or a member: it stays usable, so that nothing else fails.
 template <class Check, bool = Check::result.holds()>

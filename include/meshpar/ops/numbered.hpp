@@ -2,8 +2,6 @@
 #pragma once
 #include <meshpar/ops/context.hpp>
 
-#include <type_traits>
-
 // Tensors and plans as types with short names. A compiler writes out a type wherever it tells the way to an error, and
 // a layout written out takes some hundred characters. So a type carries a number, made of the layout's or the plan's
 // value, and a friend function, defined where the number is made, gives the value back. Equal values are one type. Two
@@ -17,27 +15,25 @@ inline namespace v0 {
 struct number {
   std::uint64_t state = 14695981039346656037u;
 
-  constexpr void add(std::uint64_t x) { state = (state ^ x) * 1099511628211u, state ^= state >> 29; }
+  constexpr void add(std::uint64_t x) { state = (state ^ x ^ state >> 29) * 1099511628211u; }
   constexpr void add(const layout& l) {
-    for (const split_dim& d : l.dims) add(d.name.code), add(static_cast<std::uint64_t>(d.local)), add(d.by.packed);
-    add(l.owed.bits), add(l.invariant.bits), add(l.maximum.bits);
+    for (const split_dim& d : l.dims) add(d.name.code), add(std::uint64_t(d.local) << 24 ^ d.by.packed);
+    add(std::uint64_t{l.owed.bits} << 32 | std::uint64_t{l.invariant.bits} << 16 | l.maximum.bits);
   }
   constexpr operator int() const { return static_cast<int>(state % 1'000'000'007u); }
 };
 constexpr int number_of(const context& c) {
   number n;
-  for (const extent& e : c.ranks.extents) n.add(e.along.id), n.add(static_cast<std::uint64_t>(e.ranks));
+  for (const extent& e : c.ranks.extents) n.add(std::uint64_t(e.ranks) << 8 ^ e.along.id);
   for (const placed_dim& d : c.placement)
-    n.add(d.name.code), n.add(static_cast<std::uint64_t>(d.size)), n.add(static_cast<std::uint64_t>(d.logical)),
-        n.add(d.by.bits);
+    n.add(d.name.code), n.add(std::uint64_t(d.size)), n.add(std::uint64_t(d.logical) << 16 ^ d.by.bits);
   n.add(c.stream), n.add(c.tokens);
-  n.add(static_cast<std::uint64_t>(c.compute)), n.add(static_cast<std::uint64_t>(c.grad));
-  n.add(static_cast<std::uint64_t>(c.reduce));
+  n.add(std::uint64_t(c.compute) << 16 | std::uint64_t(c.grad) << 8 | std::uint64_t(c.reduce));
   return n;
 }
 constexpr int number_of(const layout& l, int plan) {
   number n;
-  n.add(l), n.add(static_cast<std::uint64_t>(plan));
+  n.add(l), n.add(std::uint64_t(plan));
   return n;
 }
 
@@ -59,7 +55,7 @@ template <context Plan>
 struct enter_plan {
   static constexpr int number = number_of(Plan);
   template <class>
-  friend constexpr context value_of(plan_number<number_of(Plan)>) {
+  friend constexpr context value_of(plan_number<number>) {
     return Plan;
   }
 };
@@ -79,9 +75,9 @@ struct tensor {
 };
 template <layout L, int Plan>
 struct enter_layout {
-  static constexpr int number = number_of(L, Plan);
+  static constexpr int number = v0::number_of(L, Plan);
   template <class>
-  friend constexpr placed_layout value_of(tensor<number_of(L, Plan)>) {
+  friend constexpr placed_layout value_of(tensor<number>) {
     return {L, Plan};
   }
 };
@@ -98,8 +94,18 @@ template <layout L, const context& Plan>
 using tensor_of = tensor<enter_layout<L, enter_plan<Plan>::number>::number>;
 template <const context& Plan>
 using scope_of = scope<enter_plan<Plan>::number>;
-template <bool Holds, layout L, int Plan>
-using result_type = std::conditional_t<Holds, tensor<enter_layout<L, Plan>::number>, refused>;
+
+// What an operation returns whose rule holds, or not. (std::conditional would be one more class for each result.)
+template <bool Holds>
+struct result {
+  template <layout, int>
+  using type = refused;
+};
+template <>
+struct result<true> {
+  template <layout L, int Plan>
+  using type = tensor<enter_layout<L, Plan>::number>;
+};
 
 }  // namespace v0
 }  // namespace meshpar

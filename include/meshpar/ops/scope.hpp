@@ -36,7 +36,7 @@ template <int Plan, std::uint64_t... Names, axis_set Invariant>
 struct parameter_check<Plan, named_param<Names...>, Invariant> {
   static constexpr judged judgement = parameter_layout(plan_numbered<Plan>, {Names...}, Invariant);
   static constexpr verdict result = judgement.no;
-  using type = result_type<result.holds(), judgement.out, Plan>;
+  using type = typename v0::result<result.holds()>::template type<judgement.out, Plan>;
 };
 
 // What a layer's forward takes first: it turns the layer's parameters into tensors, placed as the plan says.

@@ -28,7 +28,7 @@ template <class Op, int X, int... More>
 struct check {
   static constexpr judged judgement = Op::rule(entry<X>.shape, entry<More>.shape..., plan_numbered<entry<X>.plan>.ranks);
   static constexpr verdict result = judgement.no;
-  using type = result_type<result.holds(), judgement.out, entry<X>.plan>;
+  using type = typename v0::result<result.holds()>::template type<judgement.out, entry<X>.plan>;
 };
 
 // Every operation on tensors has two lines. The first, static_assert(decltype(judge<Op>(x, y))::ok), judges the layouts
