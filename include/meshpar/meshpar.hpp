@@ -2,7 +2,7 @@
 #pragma once
 // Everything for training on the threads of one process. What more a program wants has a header of its own: onednn.hpp.
 #include <meshpar/check.hpp>
-// Operations before what uses them, so that errors tell of few inclusions.
+// clang-format off: operations before what uses them, so that errors tell of few inclusions
 #include <meshpar/ops/activation.hpp>
 #include <meshpar/ops/attention.hpp>
 #include <meshpar/ops/contract.hpp>
@@ -13,7 +13,7 @@
 #include <meshpar/ops/rotary.hpp>
 #include <meshpar/ops/sum.hpp>
 #include <meshpar/ops/to.hpp>
-
+// clang-format on
 #include <meshpar/meta/fits.hpp>
 #include <meshpar/nn/decoder.hpp>
 #include <meshpar/train/generate.hpp>

@@ -31,8 +31,9 @@ constexpr bool quoted_whole() {
 #endif
   return all == Sentence;
 }
-constexpr mp::text just_over = mp::text{} << "heads (48) not divisible by tp (5); se";     // 36 + 2
-constexpr mp::text two_full = mp::text{} << "heads (48) not divisible by tp (5); set tp to 4, or heads to 50; one, ab";  // 72
+constexpr mp::text just_over = mp::text{} << "heads (48) not divisible by tp (5); se";  // 36 + 2
+constexpr mp::text two_full =
+    mp::text{} << "heads (48) not divisible by tp (5); set tp to 4, or heads to 50; one, ab";  // 72
 constexpr mp::text long_one = mp::text{} << two_full << two_full << "!";
 static_assert(quoted_whole<just_over>() && quoted_whole<two_full>() && quoted_whole<long_one>());
 

@@ -178,10 +178,11 @@ TEST_CASE("binary operations") {
 
 TEST_CASE("contractions") {
   binary<contract_over<dim<"hidden">>, stream, up>(most{}, few{},
-                                                  [](auto x, auto w) { return contract(dims::hidden, x, w); });
+                                                   [](auto x, auto w) { return contract(dims::hidden, x, w); });
   binary<contract_over<dim<"hidden">>, stream, table>(few{}, few{},
-                                                     [](auto x, auto w) { return contract(dims::hidden, x, w); });
-  binary<contract_over<dim<"ffn">>, wide, down>(some{}, few{}, [](auto x, auto w) { return contract(dims::ffn, x, w); });
+                                                      [](auto x, auto w) { return contract(dims::hidden, x, w); });
+  binary<contract_over<dim<"ffn">>, wide, down>(some{}, few{},
+                                                [](auto x, auto w) { return contract(dims::ffn, x, w); });
   binary<contract_over<decltype(over(dims::heads, dims::head_dim))>, q, by_head>(
       most{}, variants<whole, owed, invariant, first_split, last_split>{},
       [](auto x, auto w) { return contract(over(dims::heads, dims::head_dim), x, w); });

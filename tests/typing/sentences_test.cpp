@@ -36,9 +36,8 @@ TEST_CASE("contract") {
         "contract: left is I, right split(ffn) over tp; I mixes only with I: to<R>(left, axes::tp)");
   CHECK(ty::contract(x_seq, up, over_hidden).no.why ==
         "contract: left is split(seq), right split(ffn) over tp; gather one: to<R>(left, axes::tp)");
-  CHECK(
-      ty::contract(x_hidden, up, over_hidden).no.why ==
-      "contract: hidden is over tp left, whole right; split both or to<R>(left, axes::tp)");
+  CHECK(ty::contract(x_hidden, up, over_hidden).no.why ==
+        "contract: hidden is over tp left, whole right; split both or to<R>(left, axes::tp)");
   const verdict sizes = ty::contract(x, make_layout(make_dim(dims::hidden, 16, m), ffn), over_hidden).no;
   CHECK(says(sizes, rule::dimension_sizes_differ,
              "contract: a rank holds 32 of hidden on the left, 16 of hidden on the right"));
@@ -48,8 +47,7 @@ TEST_CASE("contract") {
 }
 
 TEST_CASE("sums, biases, norms") {
-  CHECK(ty::sum(x_owed, x).no.why ==
-        "sum: left is P, right R over tp; sum the left first, or to<P>(right, axes::tp)");
+  CHECK(ty::sum(x_owed, x).no.why == "sum: left is P, right R over tp; sum the left first, or to<P>(right, axes::tp)");
   CHECK(ty::bias(x_owed, gain).no.broken == rule::sum_of_unlike_states);
   CHECK(ty::norm(x_hidden, make_layout(hidden_tp), dims::hidden).no.why ==
         "norm needs hidden whole, a rank holds 8 (over tp); gather it with to<R>(x, axes::tp)");
@@ -75,14 +73,12 @@ TEST_CASE("transitions") {
   const mesh c{extent{axes::cp, 2}, extent{axes::tp, 2}};
   CHECK(ty::transition(make_layout(make_dim(dims::seq, 64, c, c.all())),
                        make_layout(make_dim(dims::seq, 64, c, axes::tp)), c)
-            .no.why ==
-        "to: seq is over cp.tp, of which only the last can move; gather tp too");
+            .no.why == "to: seq is over cp.tp, of which only the last can move; gather tp too");
 }
 
 TEST_CASE("the loss and the optimizer") {
   const verdict v = ty::seed(with_owed(make_layout(), axes::dp, m), m).no;
-  CHECK(v.why ==
-        "seed: the loss is R over tp, so 4 ranks would count it; make it I with to<I>(x, axes::tp)");
+  CHECK(v.why == "seed: the loss is R over tp, so 4 ranks would count it; make it I with to<I>(x, axes::tp)");
   CHECK(v.left == 4);
   CHECK(ty::updatable(x_owed).no.why ==
         "the optimizer's gradient is P over tp; sum it first with reduce_gradient over tp");

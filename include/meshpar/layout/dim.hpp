@@ -37,8 +37,8 @@ constexpr text name_of(dim_name d) {
 }  // namespace meshpar::inline v0
 
 // A dimension, declared once: `inline constexpr dim<"hidden"> hidden;`. Its name is in its type, so that an operation
-// can be told dimensions as ordinary arguments and still check them at compile time; as a number, and not in v0, so that
-// the type is short where a message writes it.
+// can be told dimensions as ordinary arguments and still check them at compile time; as a number, and not in v0, so
+// that the type is short where a message writes it.
 namespace meshpar {
 template <std::uint64_t Code>
 struct dim_id {

@@ -81,10 +81,10 @@ struct decoder : setup<M, J, P, Parts...>::value {
 
  private:
   using scope = scope_of<context_for<value>>;
-  static constexpr bool layers_hold = checked_layer<attention, scope, attention_layer>::holds &
-                                      checked_layer<feed_forward, scope, mlp>::holds;
+  using whole = trace_check<setup<M, J, P, Parts...>, checked_layer<attention, scope, attention_layer>::holds &
+                                                          checked_layer<feed_forward, scope, mlp>::holds>;
   static_assert(checked_plan<M, J, P>::ok);
-  static_assert(decltype(ruling<trace_check<setup<M, J, P, Parts...>, layers_hold>>())::ok);
+  static_assert(decltype(ruling<whole>())::ok);
 };
 
 }  // namespace meshpar::inline v0

@@ -64,7 +64,8 @@ inline constexpr context plan_numbered = value_of<void>(plan_number<Number>{});
 
 }  // namespace v0
 
-// Tensors and what hands out parameters. Not in v0, for messages write these names often and would write that each time.
+// Tensors and what hands out parameters. Not in v0, for messages write these names often and would write that each
+// time.
 template <int P>
 struct scope;
 template <int Number>

@@ -5,6 +5,8 @@
 #include <meshpar/ops/numbered.hpp>
 #include <meshpar/typing/judged.hpp>
 
+#include <type_traits>
+
 namespace meshpar::inline v0 {
 
 // A tensor inside a layer, in two forms that the same layer accepts. `traced` has its layout as data: programs are made
@@ -26,14 +28,16 @@ struct refused {
 // A rule applied to typed tensors, by their numbers: its verdict and the type of the result.
 template <class Op, int X, int... More>
 struct check {
-  static constexpr judged judgement = Op::rule(entry<X>.shape, entry<More>.shape..., plan_numbered<entry<X>.plan>.ranks);
+  static constexpr judged judgement =
+      Op::rule(entry<X>.shape, entry<More>.shape..., plan_numbered<entry<X>.plan>.ranks);
   static constexpr verdict result = judgement.no;
   using type = typename v0::result<result.holds()>::template type<judgement.out, entry<X>.plan>;
 };
 
 // Every operation on tensors has two lines. The first, static_assert(decltype(judge<Op>(x, y))::ok), judges the layouts
-// of typed operands by Op::rule(layouts..., mesh) -> judged: it refuses in the operation itself, so that the next line of
-// the message is the user's. Traced operands are judged by the second line, and what follows a refusal is not judged.
+// of typed operands by Op::rule(layouts..., mesh) -> judged: it refuses in the operation itself, so that the next line
+// of the message is the user's. Traced operands are judged by the second line, and what follows a refusal is not
+// judged.
 template <class Op, int... X>
 auto judge(tensor<X>...) -> decltype(ruling<check<Op, X...>>());
 template <class Op, class... X>

@@ -17,8 +17,7 @@ constexpr judged lookup(const char* what, const layout& ids, const layout& table
     return {{},
             broken_by(rule::indices_and_table_share_an_axis,
                       text{} << what << ": ids are " << state_of(ids, a) << ", table " << state_of(table, a) << " over "
-                             << name_of(a) << "; first "
-                             << moved_to("R", "ids", a))};
+                             << name_of(a) << "; first " << moved_to("R", "ids", a))};
   }
   if (const axis_set clash = ids.split() & table.invariant; !clash.empty())
     return {{}, invariant_mixed(what, layout{ids.dims, {}, {}, {}}, layout{table.dims, {}, clash, {}})};

@@ -59,15 +59,14 @@ constexpr verdict not_whole(const char* what, const split_dim& d) {
   const axis a = d.by[0].along;
   return broken_by(rule::dimension_must_be_whole,
                    text{} << what << " needs " << name_of(d.name) << " whole, a rank holds "
-                          << static_cast<long>(d.local) << " (over " << name_of(d.by)
-                          << "); gather it with " << moved_to("R", "x", a),
+                          << static_cast<long>(d.local) << " (over " << name_of(d.by) << "); gather it with "
+                          << moved_to("R", "x", a),
                    d.local);
 }
 constexpr verdict owed_sum(const char* what, const layout& x) {
   const axis a = first_of(x.owed);
-  return broken_by(rule::partial_sum_in_a_nonlinearity,
-                   text{} << what << " of a partial sum (P over " << name_of(a) << "); sum it first with "
-                          << moved_to("R", "x", a));
+  return broken_by(rule::partial_sum_in_a_nonlinearity, text{} << what << " of a partial sum (P over " << name_of(a)
+                                                               << "); sum it first with " << moved_to("R", "x", a));
 }
 constexpr verdict pending_maximum(const char* what, const layout& x) {
   return broken_by(rule::maximum_still_pending, text{} << what << ": over " << name_of(x.maximum)
@@ -78,8 +77,7 @@ constexpr verdict invariant_mixed(const char* what, const layout& x, const layou
   const axis a = first_of((x.invariant | y.invariant) - (x.invariant & y.invariant));
   const char* side = x.invariant.contains(a) ? "left" : "right";
   return broken_by(rule::invariant_mixed, states_at(what, x, y, a)
-                                                                 << "I mixes only with I: "
-                                                                 << moved_to("R", side, a));
+                                              << "I mixes only with I: " << moved_to("R", side, a));
 }
 
 // Two dims that meet must have equal local sizes and equal factor lists.

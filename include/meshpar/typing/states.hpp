@@ -15,8 +15,8 @@ constexpr verdict multiply(const char* what, const layout& x, const layout& y, a
   if (const axis_set both = x.owed & y.owed; !both.empty()) {
     const axis a = first_of(both);
     return broken_by(rule::product_of_two_partial_sums,
-                     text{} << what << ": both are P over " << name_of(a) << " (cross terms); sum one first: "
-                            << moved_to("R", "left", a));
+                     text{} << what << ": both are P over " << name_of(a)
+                            << " (cross terms); sum one first: " << moved_to("R", "left", a));
   }
   if (const axis_set clash = (x.owed & ys) | (y.owed & xs); !clash.empty()) {
     const axis a = first_of(clash);
@@ -26,9 +26,8 @@ constexpr verdict multiply(const char* what, const layout& x, const layout& y, a
   }
   if (const axis_set clash = (xs & ys) - met; !clash.empty()) {
     const axis a = first_of(clash);
-    return broken_by(rule::axis_on_two_dimensions,
-                     states_at(what, x, y, a) << "gather one: "
-                                              << moved_to("R", "left", a));
+    return broken_by(rule::axis_on_two_dimensions, states_at(what, x, y, a)
+                                                       << "gather one: " << moved_to("R", "left", a));
   }
   return {};
 }

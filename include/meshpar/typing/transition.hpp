@@ -57,12 +57,13 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
     const axis b = first_of(rest);
     t << ", " << name_of(b) << " from " << state_of(from, b) << " to " << state_of(to, b);
   }
-  return broken_by(rule::not_one_collective,
-                   t << "; write one `to` per axis");
+  return broken_by(rule::not_one_collective, t << "; write one `to` per axis");
 }
 constexpr verdict not_a_suffix(const split_dim& from) {
-  return broken_by(rule::only_a_suffix_can_be_gathered,
-                   text{} << "to: " << name_of(from.name) << " is over " << name_of(from.by) << ", of which only the last can move; gather " << name_of(from.by[from.by.size() - 1].along) << " too");
+  return broken_by(rule::only_a_suffix_can_be_gathered, text{} << "to: " << name_of(from.name) << " is over "
+                                                               << name_of(from.by)
+                                                               << ", of which only the last can move; gather "
+                                                               << name_of(from.by[from.by.size() - 1].along) << " too");
 }
 // Ranks of a group are numbered in mesh order, so the axes of one collective stand in mesh order in the list.
 constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
@@ -71,10 +72,9 @@ constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
   return true;
 }
 constexpr verdict out_of_mesh_order(const split_dim& d) {
-  return broken_by(rule::not_one_collective,
-                   text{} << "to: the axes of " << name_of(d.name) << " (" << name_of(d.by)
-                          << ") are not in mesh order; move one at a time, "
-                          << name_of(d.by[d.by.size() - 1].along) << " first when gathering");
+  return broken_by(rule::not_one_collective, text{} << "to: the axes of " << name_of(d.name) << " (" << name_of(d.by)
+                                                    << ") are not in mesh order; move one at a time, "
+                                                    << name_of(d.by[d.by.size() - 1].along) << " first when gathering");
 }
 
 constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
