@@ -6,7 +6,7 @@ namespace axes = mp::axes;
 namespace dims = mp::dims;
 using mp::R;
 
-// expect: partial_sum_in_a_nonlinearity
+// expect: partial_sum_in_a_nonlinearity, tp
 struct mlp {
   mp::param<dims::hidden, dims::ffn> up{"up"};
   mp::param<dims::ffn, dims::hidden> down{"down"};

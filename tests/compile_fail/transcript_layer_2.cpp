@@ -9,8 +9,8 @@ namespace axes = mp::axes;
 namespace dims = mp::dims;
 using mp::R;
 
-// expect: axis_on_two_dimensions
-// expect: sum_of_unlike_states
+// expect: axis_on_two_dimensions, tp
+// expect: sum_of_unlike_states, tp
 struct no_gather {
   mp::param<dims::hidden, dims::ffn> up{"up"};
   mp::param<dims::ffn, dims::hidden> down{"down"};

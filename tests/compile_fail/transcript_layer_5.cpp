@@ -10,10 +10,10 @@ namespace axes = mp::axes;
 namespace dims = mp::dims;
 using mp::R;
 
-// expect: partial_sum_in_a_nonlinearity
+// expect: partial_sum_in_a_nonlinearity, tp
 // expect: dimension_missing
-// expect: sum_of_unlike_states
-// expect: dimension_must_be_whole, 22
+// expect: sum_of_unlike_states, tp
+// expect: dimension_must_be_whole, 22, tp
 // expect: split_does_not_divide, 5, 2
 struct five_mistakes {
   mp::param<dims::hidden, dims::ffn> up{"up"};

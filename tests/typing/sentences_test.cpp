@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <initializer_list>
 
 using namespace meshpar;
@@ -44,6 +45,19 @@ TEST_CASE("contract") {
   CHECK(sizes.left == 32);
   CHECK(sizes.right == 16);
   CHECK(ty::contract(x, up, ty::over{{dims::ffn}, 1}).no.why == "contract: the left operand has no ffn in its place");
+}
+
+TEST_CASE("a repair that is a move is in the verdict too, for compilers that print no sentence") {
+  const auto repaired_by = [](const verdict& v, fix f, axis a) { return v.remedy == f && v.repair == a.id; };
+  CHECK(repaired_by(ty::contract(x_invariant, up, over_hidden).no, fix::to_R_left, axes::tp));
+  CHECK(repaired_by(ty::sum(x_owed, x).no, fix::to_P_right, axes::tp));
+  CHECK(repaired_by(ty::sum(x, x_owed).no, fix::to_P_left, axes::tp));
+  CHECK(ty::sum(x, x_owed).no.why == "sum: left is R, right P over tp; sum the right first, or to<P>(left, axes::tp)");
+  CHECK(repaired_by(ty::nonlinear(x_owed, "gelu").no, fix::to_R, axes::tp));
+  CHECK(repaired_by(ty::nonlinear(ty::row_max(x_hidden).out, "exp").no, fix::to_I, axes::tp));
+  for (const axis a : {axis(axes::pp), axis(axes::dp), axis(axes::cp), axis(axes::tp), axis(axes::kv_rep)})
+    CHECK(static_cast<int>(std::array{along::pp, along::dp, along::cp, along::tp, along::kv_rep}[a.id]) == a.id);
+  static_assert(static_cast<int>(along::etp) == axes::etp.id);
 }
 
 TEST_CASE("sums, biases, norms") {

@@ -26,10 +26,16 @@ constexpr auto plain_number() {
   if constexpr (N == static_cast<int>(N)) return static_cast<int>(N);
   else return N;
 }
+// What the remedy takes: a number, or an axis.
+template <fix Remedy, long N>
+constexpr auto taken_by() {
+  if constexpr (Remedy >= fix::to_R) return static_cast<along>(N);
+  else return plain_number<N>();
+}
 template <class Check>
 constexpr auto refusal() {
   constexpr const verdict& v = Check::result;
-  return broken<v.broken, plain_number<v.left>(), plain_number<v.right>(), v.remedy, plain_number<v.repair>()>{};
+  return broken<v.broken, plain_number<v.left>(), plain_number<v.right>(), v.remedy, taken_by<v.remedy, v.repair>()>{};
 }
 
 #else
@@ -52,18 +58,19 @@ inline constexpr text sentence_of = spelling<Check::result.broken>() << ": " << 
 
 #ifdef __clang__  // prints at most 36 characters of a string, and none that ends before its array
 
-inline constexpr int piece = 36;
+inline constexpr int quoted_width = 36;
 template <int Pieces, int Rest>
 struct why {
-  char s[Pieces][piece + 1];
+  char s[Pieces][quoted_width + 1];
   char rest[Rest + 1];
 };
-template <const text& Sentence, int Pieces = (Sentence.n - 1) / piece, int Rest = (Sentence.n - 1) % piece + 1>
+template <const text& Sentence, int Pieces = (Sentence.n - 1) / quoted_width,
+          int Rest = (Sentence.n - 1) % quoted_width + 1>
 constexpr why<Pieces, Rest> quote() {
   why<Pieces, Rest> q{};
   for (int k = 0; k < Pieces; ++k)
-    for (int i = 0; i <= piece; ++i) q.s[k][i] = i < piece ? Sentence.s[piece * k + i] : '\0';
-  for (int i = 0; i <= Rest; ++i) q.rest[i] = Sentence.s[piece * Pieces + i];
+    for (int i = 0; i <= quoted_width; ++i) q.s[k][i] = i < quoted_width ? Sentence.s[quoted_width * k + i] : '\0';
+  for (int i = 0; i <= Rest; ++i) q.rest[i] = Sentence.s[quoted_width * Pieces + i];
   return q;
 }
 

@@ -98,7 +98,16 @@ enum class fix : unsigned char {
   set_label_smoothing,
   set_norm_eps_to_1e_minus,
   set_rope_theta,
+  to_R,
+  to_R_left,
+  to_R_right,
+  to_I,
+  to_P_left,
+  to_P_right,
 };
+
+// The axis of a repair to_R and so on, by its number (mesh/axis.hpp).
+enum class along : unsigned char { pp, dp, cp, tp, kv_rep, edp, ep, etp };
 
 // What a user does about it, as a sentence says it before the number.
 constexpr const char* name_of(fix f) {
@@ -134,7 +143,13 @@ constexpr const char* name_of(fix f) {
                                    "set dropout to ",
                                    "set label_smoothing to ",
                                    "set norm_eps to 1e-",
-                                   "set rope_theta to "};
+                                   "set rope_theta to ",
+                                   "",
+                                   "",
+                                   "",
+                                   "",
+                                   "",
+                                   ""};
   return words[static_cast<int>(f)];
 }
 

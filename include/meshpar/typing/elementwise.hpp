@@ -75,9 +75,9 @@ constexpr judged quotient(const layout& x, const layout& count) {
   if (!count.owed.empty()) {
     const axis a = first_of(count.owed);
     return {{},
-            broken_by(rule::divisor_differs, text{} << "quotient: the divisor is P over " << name_of(a)
-                                                    << ", a rank has its own; sum it first with "
-                                                    << moved_to("R", "divisor", a))};
+            mended_by(fix::to_R, "divisor", a, rule::divisor_differs,
+                      text{} << "quotient: the divisor is P over " << name_of(a)
+                             << ", a rank has its own; sum it first with ")};
   }
   if (!count.maximum.empty()) return {{}, pending_maximum("quotient", count)};
   return linear(x);

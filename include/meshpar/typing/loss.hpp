@@ -60,9 +60,9 @@ constexpr judged seed(const layout& loss, const mesh& m) {
   if (const axis_set loose = loss.replicated(m); !loose.empty()) {
     const axis a = first_of(loose);
     return {{},
-            broken_by(rule::loss_partial_or_invariant,
+            mended_by(fix::to_I, "x", a, rule::loss_partial_or_invariant,
                       text{} << "seed: the loss is R over " << name_of(a) << ", so " << m.size(a)
-                             << " ranks would count it; make it I with " << moved_to("I", "x", a),
+                             << " ranks would count it; make it I with ",
                       m.size(a), 1)};
   }
   return {dual(loss, m), {}};
