@@ -17,7 +17,7 @@ struct number {
 
   constexpr void add(std::uint64_t x) { state = (state ^ x ^ state >> 29) * 1099511628211u; }
   constexpr void add(const layout& l) {
-    for (const split_dim& d : l.dims) add(d.name.code), add(std::uint64_t(d.local) << 24 ^ d.by.packed);
+    for (const split_dim& d : l.dims) add(d.name.code), add(std::uint64_t(d.local) << 32 ^ d.by.packed);
     add(std::uint64_t{l.owed.bits} << 32 | std::uint64_t{l.invariant.bits} << 16 | l.maximum.bits);
   }
   constexpr operator int() const { return static_cast<int>(state % 1'000'000'007u); }
