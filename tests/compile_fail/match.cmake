@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -D command=<compiler;and;flags> -D source=<file> -P match.cmake
+# cmake -D command=<compiler;and;flags> -D source=<file> -D lines=<lines per violation> -P match.cmake
 #
 # A line of <source> that must be refused ends in
 #     // expect: word, word
 # The compiler must print exactly one error for each such line, with all of the words, as whole words, in the line
-# that says `error:`, and must name the source line somewhere; and it must print no other error.
+# that says `error:`, and must name the source line somewhere; and it must print no other error. All of it takes at most
+# <lines> lines for each refusal, none longer than 240 characters.
 
-# CMake splits lists at semicolons, but not after a backslash nor inside square brackets: none may stay in a text.
-function(plain text result)
-  string(REPLACE "\\" "/" text "${text}")
-  string(REPLACE ";" "," text "${text}")
-  string(REPLACE "[" "(" text "${text}")
-  string(REPLACE "]" ")" text "${text}")
-  set(${result} "${text}" PARENT_SCOPE)
-endfunction()
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/compiled.cmake)
 
 # Whether <line> holds every word. A number may carry the suffix that some compilers print.
 function(holds_words line words result)
@@ -26,17 +21,8 @@ function(holds_words line words result)
   endforeach()
 endfunction()
 
-execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${command} ${source}
-  OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status
-)
-plain("${output}" lines)
-string(REPLACE "\n" ";" lines "${lines}")
-set(errors ${lines})
-list(FILTER errors INCLUDE REGEX "error( #[0-9]+(-D)?)?: ")
-
 file(READ ${source} text)
 plain("${text}" text)
-string(REPLACE "\n" ";" text "${text}")
 cmake_path(GET source FILENAME file)
 
 set(complaints "")
@@ -62,7 +48,7 @@ foreach(line IN LISTS text)
   if(NOT met)
     string(REPLACE ";" " " words "${words}")
     string(APPEND complaints "  line ${number}: no error with the words: ${words}\n")
-  elseif(NOT lines MATCHES "${file}[:(]${number}[:)]|at line ${number}[^0-9]|line ${number} of ")
+  elseif(NOT transcript MATCHES "${file}[:(]${number}[:)]|at line ${number}[^0-9]|line ${number} of ")
     string(APPEND complaints "  line ${number}: refused, but the output does not name this line\n")
   endif()
 endforeach()
@@ -77,7 +63,9 @@ endif()
 if(status EQUAL 0)
   string(APPEND complaints "  the compiler accepted the file\n")
 endif()
+measure(${expectations} too_long)
+string(APPEND complaints "${too_long}")
 if(complaints)
   message(FATAL_ERROR "${source}\n${complaints}\nThe compiler said:\n${output}")
 endif()
-message("${expectations} refusals, each as expected")
+message("each as expected: ${measured}")

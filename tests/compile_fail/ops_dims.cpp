@@ -133,7 +133,7 @@ struct two_moves_at_once : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto all = mp::to<R>(mp::to<R>(x, axes::tp), axes::dp);
     const auto y = mp::contract(dims::ffn, mp::contract(dims::hidden, all, r[up]), r[down]);
-    return mp::to_layout_of(x, y);  // expect: transition_is_not_one_collective
+    return mp::to_layout_of(x, y);  // expect: not_one_collective
   }
 };
 struct one_move_after_the_other : weights {

@@ -17,7 +17,7 @@ struct split_on_two_dims {
   mp::param<dims::hidden, dims::heads, dims::ffn> up{"up"};
   mp::param<dims::ffn, dims::hidden> down{"down"};
   constexpr auto forward(const auto& r, auto x) const {
-    const auto w = r[up];  // expect: one_axis_splits_two_dimensions
+    const auto w = r[up];  // expect: axis_on_two_dimensions
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), w));
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }

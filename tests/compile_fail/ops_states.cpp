@@ -63,7 +63,7 @@ static_assert(mp::check_layer<rows_summed_then_relu>());
 // ---- the forgotten to<R>: under sequence parallelism tp splits seq and ffn, without it I meets R
 struct forgotten_gather : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    const auto u = mp::gelu(mp::contract(dims::hidden, x, r[up]));  // expect: one_axis_splits_two_dimensions
+    const auto u = mp::gelu(mp::contract(dims::hidden, x, r[up]));  // expect: axis_on_two_dimensions
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
 };
@@ -79,7 +79,7 @@ static_assert(mp::check_layer<with_the_gather>());
 // ---- a replicated parameter beside an invariant stream: its gradient would be summed over copies of the same work
 struct replicated_beside_invariant : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    return mp::bias(x, r[shift]);  // expect: invariant_mixed_with_another_state
+    return mp::bias(x, r[shift]);  // expect: invariant_mixed
   }
 };
 struct invariant_beside_invariant : weights {
@@ -90,7 +90,7 @@ static_assert(mp::check_layer<invariant_beside_invariant>());
 
 struct replicated_gain : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    return mp::rms_norm(dims::hidden, x, r[shift], 1e-5);  // expect: invariant_mixed_with_another_state
+    return mp::rms_norm(dims::hidden, x, r[shift], 1e-5);  // expect: invariant_mixed
   }
 };
 struct invariant_gain : weights {
@@ -166,5 +166,5 @@ struct sum_left_owed : weights {
 struct sum_paid : weights {
   constexpr auto forward(const auto& r, auto x) const { return mp::to_layout_of(x, sum_left_owed{}.forward(r, x)); }
 };
-static_assert(mp::check_layer<sum_left_owed>());  // expect: transition_is_not_one_collective
+static_assert(mp::check_layer<sum_left_owed>());  // expect: not_one_collective
 static_assert(mp::check_layer<sum_paid>());

@@ -69,29 +69,54 @@ struct token_loss_op : shown_to_types {
   }
 };
 
-constexpr auto product(auto x, auto y) { return mp::apply(product_op{}, 0, x, y); }
-constexpr auto quotient(auto x, auto n) { return mp::apply(quotient_op{}, 0, x, n); }
+constexpr auto product(auto x, auto y) {
+  static_assert(decltype(mp::judge<product_op>(x, y))::ok);
+  return mp::apply(product_op{}, 0, x, y);
+}
+constexpr auto quotient(auto x, auto n) {
+  static_assert(decltype(mp::judge<quotient_op>(x, n))::ok);
+  return mp::apply(quotient_op{}, 0, x, n);
+}
 template <class Axis>
 constexpr auto all_reduce(auto x, Axis) {
+  static_assert(decltype(mp::judge<all_reduce_op<Axis>>(x))::ok);
   return mp::apply(all_reduce_op<Axis>{}, 0, x);
 }
 template <class Dim>
 constexpr auto sum_over(auto x, Dim) {
+  static_assert(decltype(mp::judge<sum_over_op<Dim>>(x))::ok);
   return mp::apply(sum_over_op<Dim>{}, 0, x);
 }
 template <class Dim>
 constexpr auto softmax(auto x, Dim) {
+  static_assert(decltype(mp::judge<softmax_op<Dim>>(x))::ok);
   return mp::apply(softmax_op<Dim>{}, 0, x);
 }
 template <class Dim>
 constexpr auto shift(auto x, Dim) {
+  static_assert(decltype(mp::judge<shift_op<Dim>>(x))::ok);
   return mp::apply(shift_op<Dim>{}, 0, x);
 }
-constexpr auto largest(auto x) { return mp::apply(largest_op{}, 0, x); }
-constexpr auto root(auto x) { return mp::apply(root_op{}, 0, x); }
-constexpr auto token_loss(auto logits, auto labels) { return mp::apply(token_loss_op{}, 0, logits, labels); }
+constexpr auto largest(auto x) {
+  static_assert(decltype(mp::judge<largest_op>(x))::ok);
+  return mp::apply(largest_op{}, 0, x);
+}
+constexpr auto root(auto x) {
+  static_assert(decltype(mp::judge<root_op>(x))::ok);
+  return mp::apply(root_op{}, 0, x);
+}
+constexpr auto token_loss(auto logits, auto labels) {
+  static_assert(decltype(mp::judge<token_loss_op>(logits, labels))::ok);
+  return mp::apply(token_loss_op{}, 0, logits, labels);
+}
 
-// A head: residual stream and labels -> the loss. Backward begins there, so it must be a loss that can be seeded.
+// The labels that a head's loss takes.
+template <int Plan>
+constexpr auto labels(mp::scope<Plan>) {
+  return mp::tensor<mp::enter_layout<mp::plan_numbered<Plan>.tokens, Plan>::number>{};
+}
+
+// A head: residual stream -> the loss. Backward begins there, so it must be a loss that can be seeded.
 template <const mp::context& Plan, class Loss>
 struct seeded {
   static constexpr mp::verdict result = mp::typing::seed(Loss::shape(), Plan.ranks).no;
@@ -102,8 +127,7 @@ struct seeded<Plan, mp::refused> {
 };
 template <class Head, const mp::context& Plan>
 struct head_check {
-  using loss = decltype(std::declval<const Head&>().forward(mp::typed_scope<Plan>{}, mp::tensor<Plan.stream, Plan>{},
-                                                            mp::tensor<Plan.tokens, Plan>{}));
+  using loss = decltype(std::declval<const Head&>().forward(mp::scope_of<Plan>{}, mp::tensor_of<Plan.stream, Plan>{}));
   static_assert(mp::require<seeded<Plan, loss>>::ok);
   static constexpr bool ok = true;
 };

@@ -31,7 +31,7 @@ using mp::layer_checks::without_sp;
 struct s01_called_the_same_work : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto g = mp::to<I>(r[gain], axes::tp);
-    return mp::rms_norm(dims::hidden, x, g, 1e-5);  // expect: invariant_mixed_with_another_state
+    return mp::rms_norm(dims::hidden, x, g, 1e-5);  // expect: invariant_mixed
   }
 };
 struct s01_used_for_other_work : weights {
@@ -43,7 +43,7 @@ static_assert(mp::check_layer<s01_used_for_other_work>());
 // ---- S03: what goes into a column-parallel product without a transition gets a term of its gradient back
 struct s03_handed_on_as_whole : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    const auto u = mp::gelu(mp::contract(dims::hidden, x, r[up]));  // expect: invariant_mixed_with_another_state
+    const auto u = mp::gelu(mp::contract(dims::hidden, x, r[up]));  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
 };
@@ -64,7 +64,7 @@ struct s04 : weights {
     else return x;
   }
   constexpr auto forward(const auto& r, auto x) const {
-    const auto u = mp::gelu(mp::contract(dims::hidden, into(x), r[up]));  // expect: one_axis_splits_two_dimensions
+    const auto u = mp::gelu(mp::contract(dims::hidden, into(x), r[up]));  // expect: axis_on_two_dimensions
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));      // (for s04<false>)
   }
 };
@@ -76,7 +76,7 @@ static_assert(mp::layer_check<s04<false>, with_sp<>>::ok);
 struct s06_shared_key_not_reduced : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto key = mp::contract(dims::hidden, x, r(narrow, x));
-    const auto u = mp::contract(dims::head_dim, key, r[fan]);  // expect: invariant_mixed_with_another_state
+    const auto u = mp::contract(dims::head_dim, key, r[fan]);  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::contract(dims::ffn, mp::gelu(u), r[down]));
   }
 };
@@ -91,7 +91,7 @@ static_assert(mp::layer_check<s06_shared_key_not_reduced, without_sp<>>::ok);
 static_assert(mp::check_layer<s06_shared_key_reduced>());
 
 // ---- S07: one weight whose gradient is a whole on one path and a term on the other, so that no sum over it is right
-struct s07_one_weight_in_two_states : weights {
+struct s07_two_ways : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto a = mp::contract(dims::hidden, x, r(narrow, x));
     const auto b = mp::to_layout_of(a, mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[narrow]));
@@ -114,7 +114,7 @@ inline constexpr mp::job one_sample{.global_batch = 1};
 inline constexpr mp::plan tp2{.tp = 2};
 template <class Layer>
 using net = mp::decoder<tiny, one_sample, tp2, mp::replace<mp::mlp, Layer>>;
-static_assert(sizeof(net<s07_one_weight_in_two_states>) > 0);  // expect: parameter_in_two_states
+static_assert(sizeof(net<s07_two_ways>) > 0);  // expect: parameter_in_two_states
 static_assert(sizeof(net<s07_in_one_state>) > 0);
 
 // ---- S09: one KV head beside the query heads of several ranks, taken for work that all of them do alike
@@ -128,7 +128,7 @@ struct s09_key_called_invariant : heads {
     const auto h = mp::to<R>(x, axes::tp);
     const auto q = mp::contract(dims::hidden, h, r[query]);
     const auto k = mp::to<I>(mp::contract(dims::hidden, h, r[key]), axes::kv_rep);
-    const auto o = mp::attention(q, k, k, 0);  // expect: invariant_mixed_with_another_state
+    const auto o = mp::attention(q, k, k, 0);  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), o, r[output]));
   }
 };
@@ -150,7 +150,7 @@ struct s12_factor_called_the_same : weights {
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]));
     const auto second = mp::to<I>(r[widen], axes::tp);
     const auto a = mp::contract(dims::ffn, u, r[reduce]);
-    const auto d = mp::contract(dims::head_dim, a, second);  // expect: invariant_mixed_with_another_state
+    const auto d = mp::contract(dims::head_dim, a, second);  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::sum(mp::contract(dims::ffn, u, r[down]), d));
   }
 };

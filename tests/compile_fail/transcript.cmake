@@ -7,26 +7,8 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-# Semicolons and brackets mean something in CMake's lists; the length stays.
-function(plain text result)
-  string(REPLACE "\\" "/" text "${text}")
-  string(REPLACE ";" "," text "${text}")
-  string(REPLACE "[" "(" text "${text}")
-  string(REPLACE "]" ")" text "${text}")
-  string(REPLACE "\n" ";" text "${text}")
-  set(${result} "${text}" PARENT_SCOPE)
-endfunction()
-
-execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${command} ${source}
-  OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status
-)
-plain("${output}" transcript)
+include(${CMAKE_CURRENT_LIST_DIR}/compiled.cmake)
 set(complaints "")
-
-list(FILTER transcript EXCLUDE REGEX "^[0-9]+ errors? (generated|detected in the compilation)")
-list(POP_BACK transcript last)  # what follows the last line break
-set(errors ${transcript})
-list(FILTER errors INCLUDE REGEX "error: ")
 
 file(READ ${source} text)
 plain("${text}" text)
@@ -50,22 +32,9 @@ foreach(expectation IN LISTS text)
   endif()
 endforeach()
 
-list(LENGTH transcript length)
-math(EXPR budget "${lines} * ${violations}")
-if(length GREATER budget)
-  string(APPEND complaints "  ${length} lines, at most ${budget} for ${violations} violations\n")
-endif()
-set(longest 0)
-foreach(line IN LISTS transcript)
-  string(LENGTH "${line}" characters)
-  if(characters GREATER longest)
-    set(longest ${characters})
-  endif()
-endforeach()
-if(longest GREATER 240)
-  string(APPEND complaints "  a line of ${longest} characters\n")
-endif()
+measure(${violations} too_long)
+string(APPEND complaints "${too_long}")
 if(complaints)
   message(FATAL_ERROR "${source}\n${complaints}\nThe compiler said:\n${output}")
 endif()
-message("${violations} violations in ${length} lines, the longest of ${longest} characters")
+message("${measured}")

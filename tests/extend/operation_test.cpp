@@ -52,6 +52,7 @@ constexpr void squared_op::weight_grad(mp::tracer& t, const mp::record& r) {
 }
 template <class X, class G>
 constexpr auto squared(X x, G g, int line = __builtin_LINE()) {
+  static_assert(decltype(mp::judge<squared_op>(x, g))::ok);
   return mp::apply(squared_op{}, line, x, g);
 }
 

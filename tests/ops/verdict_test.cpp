@@ -92,15 +92,18 @@ void check_same(const tracer& t, const verdict& typed, const layout& traced_resu
   else CHECK(traced_result == typed_result);
 }
 
+template <layout L>
+constexpr int number_in = enter_layout<L, enter_plan<plan>::number>::number;
+
 // One row of the table: operation Op on layouts L, called by `call`. A refused operation is not called in types: it
 // would not compile.
 template <class Op, layout... L>
 void compare(auto call) {
-  using typed = check<Op, plan, L...>;
+  using typed = check<Op, number_in<L>...>;
   const auto t = std::make_unique<tracer>(plan);
   const traced out = call(traced{t.get(), t->make(L, dtype::f32)}...);
   if constexpr (typed::result.holds())
-    check_same(*t, typed::result, out.shape(), decltype(call(tensor<L, plan>{}...))::shape());
+    check_same(*t, typed::result, out.shape(), decltype(call(tensor_of<L, plan>{}...))::shape());
   else check_same(*t, typed::result, {}, {});
 }
 
@@ -174,12 +177,13 @@ TEST_CASE("binary operations") {
 }
 
 TEST_CASE("contractions") {
-  binary<contract_over<dims::hidden>, stream, up>(most{}, few{},
-                                                  [](auto x, auto w) { return contract(dims::hidden, x, w); });
-  binary<contract_over<dims::hidden>, stream, table>(few{}, few{},
-                                                     [](auto x, auto w) { return contract(dims::hidden, x, w); });
-  binary<contract_over<dims::ffn>, wide, down>(some{}, few{}, [](auto x, auto w) { return contract(dims::ffn, x, w); });
-  binary<contract_over<dims::heads, dims::head_dim>, q, by_head>(
+  binary<contract_over<dim<"hidden">>, stream, up>(most{}, few{},
+                                                   [](auto x, auto w) { return contract(dims::hidden, x, w); });
+  binary<contract_over<dim<"hidden">>, stream, table>(few{}, few{},
+                                                      [](auto x, auto w) { return contract(dims::hidden, x, w); });
+  binary<contract_over<dim<"ffn">>, wide, down>(some{}, few{},
+                                                [](auto x, auto w) { return contract(dims::ffn, x, w); });
+  binary<contract_over<decltype(over(dims::heads, dims::head_dim))>, q, by_head>(
       most{}, variants<whole, owed, invariant, first_split, last_split>{},
       [](auto x, auto w) { return contract(over(dims::heads, dims::head_dim), x, w); });
 }
@@ -201,7 +205,7 @@ TEST_CASE("operations on three operands") {
 
 template <auto... Dims>
 void compare_refused_parameter() {
-  using typed = parameter_check<plan, layout{}, Dims...>;
+  using typed = parameter_check<enter_plan<plan>::number, param<Dims...>>;
   tracer t(plan);
   const param<Dims...> weight{"weight"};
   static_cast<void>(traced_scope(t)[weight]);
@@ -215,11 +219,11 @@ TEST_CASE("parameters are placed alike, or refused alike") {
   const param<dims::hidden> shift{"shift"};
   tracer t(plan);
   const traced_scope by_data(t);
-  const typed_scope<plan> by_type;
+  const scope_of<plan> by_type;
   constexpr layout i = make(stream, invariant);
   const layout placed = by_data[weight].shape(), beside = by_data(shift, traced{&t, t.make(i, dtype::f32)}).shape();
   CHECK(placed == by_type[weight].shape());
-  CHECK(beside == by_type(shift, tensor<i, plan>{}).shape());
+  CHECK(beside == by_type(shift, tensor_of<i, plan>{}).shape());
   CHECK(by_data.stream().shape() == by_type.stream().shape());
   compare_refused_parameter<dims::heads>();
   compare_refused_parameter<dims::hidden, dims::vocab>();
@@ -228,7 +232,7 @@ TEST_CASE("parameters are placed alike, or refused alike") {
 // What follows a refused operation is silent, whatever stands beside it.
 template <class T>
 constexpr bool silent = std::is_same_v<T, refused>;
-constexpr tensor<plan.stream, plan> x;
+constexpr tensor_of<plan.stream, plan> x;
 constexpr refused no;
 static_assert(silent<decltype(gelu(no))> && silent<decltype(swiglu(no, x))> && silent<decltype(swiglu(x, no))>);
 static_assert(silent<decltype(sum(x, no))> && silent<decltype(sum(no, x))> && silent<decltype(bias(no, x))>);

@@ -79,7 +79,11 @@ constexpr setup followed(const mp::verdict& v, setup s) {
     case mp::fix::use_f64: s.p.precision = mp::all_f64; break;
     case mp::fix::none:
     case mp::fix::see_sentence:
-    case mp::fix::set_ranks: break;
+    case mp::fix::set_ranks:
+    case mp::fix::to_R:  // these change a layer, not a configuration
+    case mp::fix::to_R_left:
+    case mp::fix::to_R_right:
+    case mp::fix::to_I: break;
   }
   return s;
 }

@@ -9,16 +9,16 @@ enum class rule : unsigned char {
   partial_sum_in_a_nonlinearity,
   product_of_two_partial_sums,
   sum_of_unlike_states,
-  invariant_mixed_with_another_state,
+  invariant_mixed,
   dimension_missing,
   dimension_sizes_differ,
   dimension_split_differently,
-  one_axis_splits_two_dimensions,
+  axis_on_two_dimensions,
   dimension_must_be_whole,
-  transition_is_not_one_collective,
+  not_one_collective,
   split_does_not_divide,
   only_a_suffix_can_be_gathered,
-  loss_must_be_partial_or_invariant,
+  loss_partial_or_invariant,
   dimensions_not_adjacent,
   indices_and_table_share_an_axis,
   heads_and_kv_heads_disagree,
@@ -27,7 +27,7 @@ enum class rule : unsigned char {
   maximum_still_pending,
   reduction_needs_a_partial_sum,
   update_needs_the_whole_gradient,
-  divisor_must_be_the_same_everywhere,
+  divisor_differs,
   dimension_must_be_even,
   block_fits_the_trace,
   parameter_named_twice,
@@ -98,7 +98,14 @@ enum class fix : unsigned char {
   set_label_smoothing,
   set_norm_eps_to_1e_minus,
   set_rope_theta,
+  to_R,
+  to_R_left,
+  to_R_right,
+  to_I,
 };
+
+// The axis of a repair to_R and so on, by its number (mesh/axis.hpp).
+enum class along : unsigned char { pp, dp, cp, tp, kv_rep, edp, ep, etp };
 
 // What a user does about it, as a sentence says it before the number.
 constexpr const char* name_of(fix f) {
@@ -134,7 +141,11 @@ constexpr const char* name_of(fix f) {
                                    "set dropout to ",
                                    "set label_smoothing to ",
                                    "set norm_eps to 1e-",
-                                   "set rope_theta to "};
+                                   "set rope_theta to ",
+                                   "",
+                                   "",
+                                   "",
+                                   ""};
   return words[static_cast<int>(f)];
 }
 

@@ -12,7 +12,7 @@ struct verdict {
   long left = 0, right = 0, repair = 0;
   int line = 0;  // where the refused operation stands, when an operation was refused
   text why{};
-  fix remedy = fix::none;  // what `repair` is the new value of
+  fix remedy = fix::none;  // what `repair` is the new value of, or the axis of
 
   constexpr bool holds() const { return broken == rule::none; }
 };

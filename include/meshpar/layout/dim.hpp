@@ -34,13 +34,23 @@ constexpr text name_of(dim_name d) {
   return t;
 }
 
+}  // namespace meshpar::inline v0
+
 // A dimension, declared once: `inline constexpr dim<"hidden"> hidden;`. Its name is in its type, so that an operation
-// can be told dimensions as ordinary arguments and still check them at compile time.
-template <dim_name Name>
-struct dim {
-  static constexpr dim_name name = Name;
-  constexpr operator dim_name() const { return Name; }
+// can be told dimensions as ordinary arguments and still check them at compile time; as a number, and not in v0, so
+// that the type is short where a message writes it.
+namespace meshpar {
+template <std::uint64_t Code>
+struct dim_id {
+  static constexpr dim_name name{Code};
+  constexpr operator dim_name() const { return name; }
 };
+}  // namespace meshpar
+
+namespace meshpar::inline v0 {
+
+template <dim_name Name>
+using dim = dim_id<Name.code>;
 
 namespace dims {
 inline constexpr dim<"seq"> seq;            // positions of a sequence

@@ -21,8 +21,8 @@ constexpr verdict memory_fits(std::int64_t height, const cluster& c) {
   if (height + c.reserve_bytes <= c.memory_bytes) return {};
   const long need = height / 1'000'000, have = usable_bytes(c) / 1'000'000;
   text t;
-  t << "a rank needs " << need << " MB, but a device has " << have
-    << " MB beside its reserve; split more over tp or take smaller micro-batches";
+  t << "a rank needs " << need << " MB, a device has " << have
+    << " MB beside its reserve; raise tp or take smaller micro-batches";
   return {.broken = rule::memory_fits, .left = need, .right = have, .why = t};
 }
 

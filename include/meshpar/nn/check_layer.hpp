@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/core/require.hpp>  // here, so that errors tell of few inclusions
 #include <meshpar/nn/context_of.hpp>
 #include <meshpar/nn/make.hpp>
 #include <meshpar/ops/scope.hpp>
@@ -24,30 +25,42 @@ inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4}
 }  // namespace layer_checks
 
 // A layer of the residual stream must return what the next one takes.
-template <layout Stream, class Result>
+constexpr text not_the_stream(const layout& x, const layout& stream) {
+  text t = text{} << "the layer returns ";
+  for (std::uint8_t i = 0; i < axis_limit && x.dims.size() == stream.dims.size(); ++i)
+    if (const text a = state_of(x, axis{i}), b = state_of(stream, axis{i}); !(a == b))
+      return t << a << " over " << name_of(axis{i}) << ", the next takes " << b << "; end it with to_layout_of(x, y)";
+  return t << name_of(x) << ", not the dims of the residual stream";
+}
+template <class Stream, class Result>
 struct returns_the_stream {
   static constexpr verdict judge() {
-    if (Result::shape() == Stream) return {};
-    text t;
-    t << "the layer returns " << name_of(Result::shape()) << " but the next one takes " << name_of(Stream)
-      << "; end it with to_layout_of(x, y)";
-    return {.broken = rule::transition_is_not_one_collective, .why = t};
+    if (std::is_same_v<Stream, Result>) return {};
+    return {.broken = rule::not_one_collective, .why = not_the_stream(Result::shape(), Stream::shape())};
   }
   static constexpr verdict result = judge();
 };
-template <layout Stream>
+template <class Stream>
 struct returns_the_stream<Stream, refused> {
   static constexpr verdict result{};  // has been refused already
 };
 
-// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line.
-template <class Layer, const context& Plan>
-struct layer_check {
-  using result = decltype(std::declval<const Layer&>().forward(typed_scope<Plan>{}, tensor<Plan.stream, Plan>{}));
-  static constexpr bool holds = result::shape() == Plan.stream;
-  static_assert(require<returns_the_stream<Plan.stream, result>>::ok);
+// A user's layer, checked by its types under a plan, so that a refusal stands at the user's own line. A layer of ours
+// in its own place is not: the trace of the model checks it.
+template <class Layer, class Scope, class InPlaceOf = void>
+struct checked_layer {
+  using stream = decltype(Scope{}.stream());
+  using result = decltype(std::declval<const Layer&>().forward(Scope{}, stream{}));
+  static constexpr bool holds = std::is_same_v<result, stream>;
+  static_assert(require<returns_the_stream<stream, result>>::ok);
   static constexpr bool ok = true;
 };
+template <class Layer, class Scope>
+struct checked_layer<Layer, Scope, Layer> {
+  static constexpr bool holds = true;
+};
+template <class Layer, const context& Plan>
+using layer_check = checked_layer<Layer, scope_of<Plan>>;
 
 // What types do not see, because it takes two operations: the layer's forward pass must hold as a trace too.
 template <class Layer, const context& Plan>
@@ -60,26 +73,24 @@ struct forward_trace {
   }
   static constexpr verdict result = judge();
 };
-template <class Layer, const context& Plan, bool TypesHold = layer_check<Layer, Plan>::holds>
-struct whole_check {
-  static constexpr bool holds = false;  // has been refused already
-  static constexpr bool ok = true;
-};
-template <class Layer, const context& Plan>
-struct whole_check<Layer, Plan, true> {
-  static constexpr bool holds = forward_trace<Layer, Plan>::result.holds();
-  static_assert(require<forward_trace<Layer, Plan>>::ok);
-  static constexpr bool ok = true;
-};
-
 // static_assert(mp::check_layer<my_layer>()): whether the layer may stand between norm and residual stream of a decoder
 // under tensor parallelism, with sequence parallelism and without. What the first plan refuses is not checked under the
-// second. Parts are the decoder's: sizes of the layer's own dims.
+// second. Parts are the decoder's: sizes of the layer's own dims. (It asks forward itself, not layer_check: messages
+// are shorter by that.)
 template <class Layer, class... Parts>
 constexpr bool check_layer() {
-  using first = whole_check<Layer, layer_checks::with_sp<Parts...>>;
-  if constexpr (first::holds) return whole_check<Layer, layer_checks::without_sp<Parts...>>::ok;
-  else return first::ok;
+  using scope = scope_of<layer_checks::with_sp<Parts...>>;
+  using stream = decltype(scope{}.stream());
+  using result = decltype(std::declval<const Layer&>().forward(scope{}, stream{}));
+  static_assert(require<returns_the_stream<stream, result>>::ok);
+  if constexpr (std::is_same_v<result, stream>) {
+    static_assert(require<forward_trace<Layer, layer_checks::with_sp<Parts...>>>::ok);
+    using other_scope = scope_of<layer_checks::without_sp<Parts...>>;
+    using other_stream = decltype(other_scope{}.stream());
+    using other = decltype(std::declval<const Layer&>().forward(other_scope{}, other_stream{}));
+    static_assert(require<returns_the_stream<other_stream, other>>::ok);
+  }
+  return true;
 }
 
 }  // namespace meshpar::inline v0

@@ -39,58 +39,52 @@ inline constexpr context context_for = context_of(Net::what, Net::task, Net::how
 
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
-struct trace_check {
-  static constexpr verdict judge(block_kind kind) {
+constexpr verdict refusal_of_a_block() {
+  for (int k = 0; k < block_kinds; ++k) {
     const context plan = context_for<Net>;
     tracer t(plan);
-    Net::make_layers().trace(t, kind);
-    return t.refusal;
+    Net::make_layers().trace(t, static_cast<block_kind>(k));
+    if (t.refused()) return t.refusal;
   }
-  static constexpr verdict judge() {
-    for (int k = 0; k < block_kinds; ++k)
-      if (const verdict v = judge(static_cast<block_kind>(k)); !v.holds()) return v;
-    return {};
-  }
-  static constexpr verdict result = judge();
-};
+  return {};
+}
+template <class Net>
+inline constexpr verdict trace_verdict = refusal_of_a_block<Net>();
 
-// A user's layer in place of one of ours.
-template <class Change, class Net>
-struct replacement_check;
-template <class Layer, class Mine, class Net>
-struct replacement_check<replace<Layer, Mine>, Net> {
-  static constexpr bool holds = layer_check<Mine, context_for<Net>>::holds;
-  static_assert(layer_check<Mine, context_for<Net>>::ok);
-};
-template <class Layer, class Net>
-struct replacement_check<replace<Layer, Layer>, Net> {
-  static constexpr bool holds = true;  // ours: the trace checks it
+// A configuration in the user's words, the layers that it takes and the decoder by value.
+template <const model& M, const job& J, const plan& P, class... Parts>
+struct setup {
+  using attention = typename replaced<attention_layer, Parts...>::type;
+  using feed_forward = typename replaced<mlp, Parts...>::type;
+  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward, Parts...>;
 };
 
 // What only the trace of the whole model sees, and every rule of our own layers; where types have refused a layer, that
 // was the one error.
-template <class Net, bool LayersHold>
-struct operations_check {};
-template <class Net>
-struct operations_check<Net, true> {
-  static_assert(require<trace_check<Net>>::ok);
+template <class Setup, bool LayersHold>
+struct trace_check {
+  static constexpr verdict result{};
+};
+template <class Setup>
+struct trace_check<Setup, true> {
+  static constexpr verdict result = trace_verdict<typename Setup::value>;
 };
 
 // A decoder-only transformer under a plan. Naming it checks every rule: of the configuration, of each operation of each
 // layer, and of the layers that stand in for ours. By reference, so that errors name the configuration in the user's
 // words.
 template <const model& M, const job& J, const plan& P, class... Parts>
-struct decoder : decoder_of<typename checked_plan<M, J, P>::values, typename replaced<attention_layer, Parts...>::type,
-                            typename replaced<mlp, Parts...>::type, Parts...> {
-  using attention = typename replaced<attention_layer, Parts...>::type;
-  using feed_forward = typename replaced<mlp, Parts...>::type;
-  using value = decoder_of<typename checked_plan<M, J, P>::values, attention, feed_forward, Parts...>;
+struct decoder : setup<M, J, P, Parts...>::value {
+  using attention = typename setup<M, J, P, Parts...>::attention;
+  using feed_forward = typename setup<M, J, P, Parts...>::feed_forward;
+  using value = typename setup<M, J, P, Parts...>::value;
 
  private:
-  using attention_check = replacement_check<replace<attention_layer, attention>, value>;
-  using feed_forward_check = replacement_check<replace<mlp, feed_forward>, value>;
+  using scope = scope_of<context_for<value>>;
+  using whole = trace_check<setup<M, J, P, Parts...>, checked_layer<attention, scope, attention_layer>::holds &
+                                                          checked_layer<feed_forward, scope, mlp>::holds>;
   static_assert(checked_plan<M, J, P>::ok);
-  [[no_unique_address]] operations_check<value, attention_check::holds && feed_forward_check::holds> checked;
+  static_assert(decltype(ruling<whole>())::ok);
 };
 
 }  // namespace meshpar::inline v0

@@ -35,14 +35,17 @@ constexpr void activation_op::input_grad(tracer& t, const record& r) {
 
 template <class X>
 constexpr auto gelu(X x, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<activation_op>(x))::ok);
   return apply(activation_op{pointwise::gelu}, line, x);
 }
 template <class X>
 constexpr auto relu(X x, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<activation_op>(x))::ok);
   return apply(activation_op{pointwise::relu}, line, x);
 }
 template <class X>
 constexpr auto silu(X x, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<activation_op>(x))::ok);
   return apply(activation_op{pointwise::silu}, line, x);
 }
 
@@ -77,6 +80,7 @@ constexpr void swiglu_op::input_grad(tracer& t, const record& r) {
 
 template <class Gate, class Up>
 constexpr auto swiglu(Gate gate, Up up, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<swiglu_op>(gate, up))::ok);
   return apply(swiglu_op{}, line, gate, up);
 }
 

@@ -68,6 +68,7 @@ constexpr void attention_op::input_grad(tracer& t, const record& r) {
 
 template <class Q, class K, class V>
 constexpr auto attention(Q q, K k, V v, double rate, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<attention_op>(q, k, v))::ok);
   return apply(attention_op{rate}, line, q, k, v);
 }
 

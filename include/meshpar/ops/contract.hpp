@@ -6,10 +6,10 @@
 namespace meshpar::inline v0 {
 
 // Several dims that are contracted together: over(dims::heads, dims::head_dim).
-template <dim_name... Names>
+template <std::uint64_t... Names>
 struct dim_list {};
-template <dim_name... Names>
-constexpr dim_list<Names...> over(dim<Names>...) {
+template <std::uint64_t... Names>
+constexpr dim_list<Names...> over(dim_id<Names>...) {
   return {};
 }
 
@@ -49,8 +49,8 @@ constexpr void contract_op::weight_grad(tracer& t, const record& r) {
   t.deliver(r.in[1], dw);
 }
 
-template <dim_name... Names>
-struct contract_over : contract_op {
+template <std::uint64_t... Names>
+struct contract_named : contract_op {
   static constexpr judged rule(const layout& x, const layout& w, const mesh&) {
     return typing::contract(x, w, make_over());
   }
@@ -70,15 +70,19 @@ struct contract_over : contract_op {
   }
 };
 
+template <class Over>
+struct contract_over;
+template <std::uint64_t Name>
+struct contract_over<dim_id<Name>> : contract_named<Name> {};
+template <std::uint64_t... Names>
+struct contract_over<dim_list<Names...>> : contract_named<Names...> {};
+
 // y = x w summed over the named dims, which stand last in x and first or last in w: y keeps the other dims of x, then
 // those of w. Over a split dim the sum is still owed: y is P there.
-template <dim_name Name, class X, class W>
-constexpr auto contract(dim<Name>, X x, W w, int line = __builtin_LINE()) {
-  return apply(contract_over<Name>{}, line, x, w);
-}
-template <dim_name... Names, class X, class W>
-constexpr auto contract(dim_list<Names...>, X x, W w, int line = __builtin_LINE()) {
-  return apply(contract_over<Names...>{}, line, x, w);
+template <class Over, class X, class W>
+constexpr auto contract(Over, X x, W w, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<contract_over<Over>>(x, w))::ok);
+  return apply(contract_over<Over>{}, line, x, w);
 }
 
 }  // namespace meshpar::inline v0

@@ -67,8 +67,9 @@ constexpr void cross_entropy_op::input_grad(tracer& t, const record& r) {
   t.contribute(r.in[0], d);
 }
 
-template <class Logits, class Labels>
-constexpr auto cross_entropy(Logits logits, Labels labels, double smoothing, int line = __builtin_LINE()) {
+template <class X, class Y>
+constexpr auto cross_entropy(X logits, Y labels, double smoothing, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<cross_entropy_op>(logits, labels))::ok);
   return apply(cross_entropy_op{smoothing}, line, logits, labels);
 }
 

@@ -47,6 +47,7 @@ struct dropout_op {
 // Each place of a model where dropout happens has a mask of its own.
 template <class X>
 constexpr auto dropout(X x, double rate, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<dropout_op>(x))::ok);
   return apply(dropout_op{rate}, line, x);
 }
 

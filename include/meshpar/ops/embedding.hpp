@@ -39,6 +39,7 @@ struct embedding_op {
 
 template <class Table, class Ids>
 constexpr auto embedding(Table table, Ids ids, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<embedding_op>(table, ids))::ok);
   return apply(embedding_op{}, line, table, ids);
 }
 
@@ -77,6 +78,7 @@ struct positions_op {
 
 template <class X, class Table>
 constexpr auto learned_positions(X x, Table table, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<positions_op>(x, table))::ok);
   return apply(positions_op{}, line, x, table);
 }
 

@@ -81,13 +81,15 @@ struct layer_norm_op : layer_norm_kind {
   }
 };
 
-template <dim_name Over, class X, class Gain>
-constexpr auto rms_norm(dim<Over>, X x, Gain gain, double eps, int line = __builtin_LINE()) {
-  return apply(rms_norm_op<Over>{{}, eps}, line, x, gain);
+template <class D, class X, class G>
+constexpr auto rms_norm(D, X x, G gain, double eps, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<rms_norm_op<D::name>>(x, gain))::ok);
+  return apply(rms_norm_op<D::name>{{}, eps}, line, x, gain);
 }
-template <dim_name Over, class X, class Gain, class Bias>
-constexpr auto layer_norm(dim<Over>, X x, Gain gain, Bias b, double eps, int line = __builtin_LINE()) {
-  return apply(layer_norm_op<Over>{{}, eps}, line, x, gain, b);
+template <class D, class X, class G, class B>
+constexpr auto layer_norm(D, X x, G gain, B b, double eps, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<layer_norm_op<D::name>>(x, gain, b))::ok);
+  return apply(layer_norm_op<D::name>{{}, eps}, line, x, gain, b);
 }
 
 }  // namespace meshpar::inline v0

@@ -9,10 +9,12 @@ namespace meshpar::inline v0 {
 enum class initial : std::uint8_t { normal, residual, ones, zeros };
 
 // A parameter of a layer: `param<dims::hidden, dims::ffn> up{"up"};` has logical dims, in its type; a plan places it.
-template <auto... Dims>
-struct param {
+template <std::uint64_t... Names>
+struct named_param {
   const char* name;
   initial start = initial::normal;
 };
+template <auto... Dims>
+using param = named_param<Dims.name.code...>;
 
 }  // namespace meshpar::inline v0

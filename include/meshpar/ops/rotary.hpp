@@ -42,6 +42,7 @@ struct rotary_op {
 
 template <class X>
 constexpr auto rotary(X x, double theta, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<rotary_op>(x))::ok);
   return apply(rotary_op{theta}, line, x);
 }
 

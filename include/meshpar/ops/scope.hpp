@@ -30,10 +30,13 @@ constexpr judged parameter_layout(const context& plan, std::initializer_list<dim
   return j;
 }
 
-template <const context& Plan, layout Like, auto... Dims>
-struct parameter_check {
-  static constexpr judged judgement = parameter_layout(Plan, {Dims.name...}, Like.invariant);
+template <int Plan, class Parameter, axis_set Invariant = axis_set{}>
+struct parameter_check;
+template <int Plan, std::uint64_t... Names, axis_set Invariant>
+struct parameter_check<Plan, named_param<Names...>, Invariant> {
+  static constexpr judged judgement = parameter_layout(plan_numbered<Plan>, {Names...}, Invariant);
   static constexpr verdict result = judgement.no;
+  using type = typename v0::result<result.holds()>::template type<judgement.out, Plan>;
 };
 
 // What a layer's forward takes first: it turns the layer's parameters into tensors, placed as the plan says.
@@ -50,19 +53,19 @@ class traced_scope {
   // A tensor without a value that has the layout of the residual stream: a target for to_layout_of.
   constexpr traced stream() const { return {on_, on_->make(on_->plan.stream, on_->plan.compute)}; }
 
-  template <auto... Dims>
-  constexpr traced operator[](const param<Dims...>& p) const {
+  template <std::uint64_t... Names>
+  constexpr traced operator[](const named_param<Names...>& p) const {
     return place(p, {});
   }
-  template <auto... Dims>
-  constexpr traced operator()(const param<Dims...>& p, traced x) const {
+  template <std::uint64_t... Names>
+  constexpr traced operator()(const named_param<Names...>& p, traced x) const {
     return place(p, x.on->refused() ? axis_set{} : x.shape().invariant);
   }
 
  private:
-  template <auto... Dims>
-  constexpr traced place(const param<Dims...>& p, axis_set invariant) const {
-    const judged j = parameter_layout(on_->plan, {Dims.name...}, invariant);
+  template <std::uint64_t... Names>
+  constexpr traced place(const named_param<Names...>& p, axis_set invariant) const {
+    const judged j = parameter_layout(on_->plan, {Names...}, invariant);
     if (!j.holds()) on_->refuse(j.no, 0);
     return {on_, on_->use_parameter(&p, scope_, p.name, p.start, j.out)};
   }
@@ -70,20 +73,24 @@ class traced_scope {
   const char* scope_;
 };
 
-// The same for checking: nothing is traced.
-template <const context& Plan>
-struct typed_scope {
-  constexpr typed_scope in(const char*) const { return {}; }
-  constexpr auto stream() const { return tensor<Plan.stream, Plan>{}; }
+}  // namespace meshpar::inline v0
 
-  template <auto... Dims>
-  constexpr auto operator[](const param<Dims...>&) const {
-    return result_of<parameter_check<Plan, layout{}, Dims...>, Plan>();
+// The same for checking: nothing is traced.
+template <int P>
+struct meshpar::scope {
+  constexpr scope in(const char*) const { return {}; }
+  constexpr auto stream() const { return tensor<enter_layout<plan_numbered<P>.stream, P>::number>{}; }
+
+  template <class W>
+  constexpr auto operator[](W) const {
+    using checked = parameter_check<P, W>;
+    static_assert(decltype(ruling<checked>())::ok);
+    return typename checked::type{};
   }
-  template <auto... Dims, class X>
-  constexpr auto operator()(const param<Dims...>&, X) const {
-    return result_of<parameter_check<Plan, X::shape(), Dims...>, Plan>();
+  template <class W, class X>
+  constexpr auto operator()(W, X) const {
+    using checked = parameter_check<P, W, X::shape().invariant>;
+    static_assert(decltype(ruling<checked>())::ok);
+    return typename checked::type{};
   }
 };
-
-}  // namespace meshpar::inline v0

@@ -23,6 +23,7 @@ struct sum_op {
 
 template <class X, class Y>
 constexpr auto sum(X x, Y y, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<sum_op>(x, y))::ok);
   return apply(sum_op{}, line, x, y);
 }
 
@@ -51,6 +52,7 @@ struct bias_op {
 
 template <class X, class B>
 constexpr auto bias(X x, B b, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<bias_op>(x, b))::ok);
   return apply(bias_op{}, line, x, b);
 }
 

@@ -2,15 +2,18 @@
 #pragma once
 #include <meshpar/core/require.hpp>
 #include <meshpar/ops/backward.hpp>
+#include <meshpar/ops/numbered.hpp>
 #include <meshpar/typing/judged.hpp>
+
+#include <type_traits>
 
 namespace meshpar::inline v0 {
 
 // A tensor inside a layer, in two forms that the same layer accepts. `traced` has its layout as data: programs are made
-// with it, at compile time and at run time, by code compiled once for all plans. `tensor` has its layout in its type
-// and nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what is refused
-// names the user's own line. `refused` is what a refused operation returns: every operation takes it in silence, so
-// that nothing cascades.
+// with it, at compile time and at run time, by code compiled once for all plans. `tensor` (numbered.hpp) has its layout
+// in its type and nothing else: a user's layer is checked with it under each plan, at no cost in the program, and what
+// is refused names the user's own line. `refused` is what a refused operation returns: every operation takes it in
+// silence, so that nothing cascades.
 struct traced {
   tracer* on = nullptr;
   int id = no_value;
@@ -18,40 +21,31 @@ struct traced {
   constexpr const layout& shape() const { return on->shape(id); }
 };
 
-template <layout L, const context& Plan>
-struct tensor {
-  static constexpr layout shape() { return L; }
-};
-
 struct refused {
   static constexpr layout shape() { return {}; }
 };
 
-// A rule applied to the layouts of typed operands, in the form that require<> reads.
-template <class Op, const context& Plan, layout... In>
+// A rule applied to typed tensors, by their numbers: its verdict and the type of the result.
+template <class Op, int X, int... More>
 struct check {
-  static constexpr judged judgement = Op::rule(In..., Plan.ranks);
+  static constexpr judged judgement =
+      Op::rule(entry<X>.shape, entry<More>.shape..., plan_numbered<entry<X>.plan>.ranks);
   static constexpr verdict result = judgement.no;
+  using type = typename v0::result<result.holds()>::template type<judgement.out, entry<X>.plan>;
 };
 
-// The result of a check: a tensor, or the one error and `refused`. The assertion stands in a class, because clang takes
-// a function in whose body there was an error for an unusable one, and its callers too.
-template <class Check, const context& Plan, bool = Check::result.holds()>
-struct outcome {
-  static_assert(require<Check>::ok);
-  using type = refused;
-};
-template <class Check, const context& Plan>
-struct outcome<Check, Plan, true> {
-  using type = tensor<Check::judgement.out, Plan>;
-};
-template <class Check, const context& Plan>
-constexpr auto result_of() {
-  return typename outcome<Check, Plan>::type{};
-}
+// Every operation on tensors has two lines. The first, static_assert(decltype(judge<Op>(x, y))::ok), judges the layouts
+// of typed operands by Op::rule(layouts..., mesh) -> judged: it refuses in the operation itself, so that the next line
+// of the message is the user's. Traced operands are judged by the second line, and what follows a refusal is not
+// judged.
+template <class Op, int... X>
+auto judge(tensor<X>...) -> decltype(ruling<check<Op, X...>>());
+template <class Op, class... X>
+  requires((std::is_same_v<X, traced> || std::is_same_v<X, refused>) || ...)
+broken<> judge(X...);
 
-// Every operation on tensors ends here: judge the operands' layouts by the operation's rule, then add its records.
-// Op::rule(layouts..., mesh) -> judged; op.emit(tracer, line, layout of the result, value ids...) -> value id.
+// The second, apply(op, line, x, y), adds its records, or finds the type of the result.
+// op.emit(tracer, line, layout of the result, value ids...) -> value id.
 template <class Op, class... More>
 constexpr traced apply(const Op& op, int line, traced x, More... more) {
   if (x.on->refused()) return x;
@@ -59,13 +53,13 @@ constexpr traced apply(const Op& op, int line, traced x, More... more) {
   if (!j.holds()) return x.on->refuse(j.no, line), x;
   return {x.on, op.emit(*x.on, line, j.out, x.id, more.id...)};
 }
-template <class Op, layout L, const context& Plan, layout... More>
-constexpr auto apply(const Op&, int, tensor<L, Plan>, tensor<More, Plan>...) {
-  return result_of<check<Op, Plan, L, More...>, Plan>();
+template <class Op, int... X>
+constexpr auto apply(const Op&, int, tensor<X>...) {
+  return typename check<Op, X...>::type{};
 }
-template <class Op, class... More>
-  requires(std::is_same_v<More, refused> || ...)
-constexpr refused apply(const Op&, int, More...) {
+template <class Op, class... X>
+  requires(std::is_same_v<X, refused> || ...)
+constexpr refused apply(const Op&, int, X...) {
   return {};
 }
 

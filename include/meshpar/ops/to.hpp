@@ -23,6 +23,7 @@ struct to_axis_op : to_op {
 
 template <class State, class X, class Axis>
 constexpr auto to(X x, Axis, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<to_axis_op<State, Axis>>(x))::ok);
   return apply(to_axis_op<State, Axis>{}, line, x);
 }
 
@@ -35,6 +36,7 @@ struct to_like_op : to_op {
 };
 template <class X, class Y>
 constexpr auto to_layout_of(X x, Y y, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<to_like_op>(x, y))::ok);
   return apply(to_like_op{}, line, x, y);
 }
 
@@ -49,6 +51,7 @@ struct split_op : to_op {
 };
 template <class X, class Dim, class Axis>
 constexpr auto split(X x, Dim, Axis, int line = __builtin_LINE()) {
+  static_assert(decltype(judge<split_op<Dim, Axis>>(x))::ok);
   return apply(split_op<Dim, Axis>{}, line, x);
 }
 

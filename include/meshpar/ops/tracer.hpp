@@ -196,8 +196,7 @@ class tracer {
 
   constexpr void refuse_states(const char* name) {
     text t;
-    t << "parameter '" << name << "' is used as invariant and as replicated in one layer; use it in one state, with "
-      << "r[p] or with r(p, x)";
+    t << "parameter '" << name << "' is used as I and as R in one layer; use it in one state, r[p] or r(p, x)";
     refuse({.broken = rule::parameter_in_two_states, .why = t}, 0);
   }
 

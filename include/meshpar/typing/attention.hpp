@@ -38,16 +38,15 @@ constexpr verdict heads_agree(const layout& q, const layout& k) {
   const bool further = h.by.size() > kv.by.size();
   if (!(rest == kv.by))
     return broken_by(rule::heads_and_kv_heads_disagree,
-                     text{} << "attention: heads are split over " << name_of(h.by) << " but kv_heads over "
-                            << name_of(kv.by) << "; split kv_heads alike, or replicate them over the minor axes",
+                     text{} << "attention: heads are over " << name_of(h.by) << ", kv_heads over " << name_of(kv.by)
+                            << ", not its first axes; split them alike",
                      h.local, kv.local);
   if (h.local % kv.local != 0 || (further && kv.local != 1))
     return broken_by(rule::heads_and_kv_heads_disagree,
-                     text{} << "attention: a rank holds " << static_cast<long>(h.local) << " heads (over "
-                            << name_of(h.by) << ") and " << static_cast<long>(kv.local) << " kv_heads (over "
-                            << name_of(kv.by)
-                            << (further ? "), but uses only some of them; split kv_heads further"
-                                        : "); heads must be a multiple of kv_heads"),
+                     text{} << "attention: " << static_cast<long>(h.local) << " heads (" << name_of(h.by)
+                            << (further ? ") use only some of " : ") are no multiple of ")
+                            << static_cast<long>(kv.local) << " kv_heads (" << name_of(kv.by)
+                            << (further ? "); split kv_heads further" : ")"),
                      h.local, kv.local);
   return {};
 }

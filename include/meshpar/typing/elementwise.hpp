@@ -70,15 +70,14 @@ constexpr judged bias(const layout& x, const layout& b) {
 constexpr judged quotient(const layout& x, const layout& count) {
   if (!count.dims.empty())
     return {{},
-            broken_by(rule::divisor_must_be_the_same_everywhere,
+            broken_by(rule::divisor_differs,
                       text{} << "quotient: the divisor is " << name_of(count) << ", not one number")};
   if (!count.owed.empty()) {
     const axis a = first_of(count.owed);
     return {{},
-            broken_by(rule::divisor_must_be_the_same_everywhere,
-                      text{} << "quotient: over " << name_of(a)
-                             << " the divisor is P, each rank would divide by its own count; sum it first with "
-                             << moved_to("R", "divisor", a))};
+            mended_by(fix::to_R, "divisor", a, rule::divisor_differs,
+                      text{} << "quotient: the divisor is P over " << name_of(a)
+                             << ", a rank has its own; sum it first with ")};
   }
   if (!count.maximum.empty()) return {{}, pending_maximum("quotient", count)};
   return linear(x);

@@ -15,10 +15,9 @@ constexpr judged lookup(const char* what, const layout& ids, const layout& table
   if (const axis_set clash = ids.split() & (table.split() | table.owed); !clash.empty()) {
     const axis a = first_of(clash);
     return {{},
-            broken_by(rule::indices_and_table_share_an_axis,
-                      text{} << what << ": over " << name_of(a) << " the ids are " << state_of(ids, a) << ", the table "
-                             << state_of(table, a) << "; a rank would look up only its own ids: gather the ids with "
-                             << moved_to("R", "ids", a))};
+            mended_by(fix::to_R, "ids", a, rule::indices_and_table_share_an_axis,
+                      text{} << what << ": ids are " << state_of(ids, a) << ", table " << state_of(table, a) << " over "
+                             << name_of(a) << "; first ")};
   }
   if (const axis_set clash = ids.split() & table.invariant; !clash.empty())
     return {{}, invariant_mixed(what, layout{ids.dims, {}, {}, {}}, layout{table.dims, {}, clash, {}})};

@@ -46,10 +46,9 @@ constexpr verdict named_twice(dim_name name) {
 constexpr verdict split_twice(const layout& so_far, dim_name name, axis a) {
   int i = 0;
   while (!so_far.dims[i].by.axes().contains(a)) ++i;
-  return broken_by(rule::one_axis_splits_two_dimensions,
-                   text{} << "a parameter over " << name_of(so_far.dims[i].name) << " and " << name_of(name) << ": "
-                          << name_of(a) << " splits both, a rank would hold a diagonal block; give one of them a dim "
-                          << "of its own, whole: size<...>");
+  return broken_by(rule::axis_on_two_dimensions, text{} << "a parameter over " << name_of(so_far.dims[i].name)
+                                                        << " and " << name_of(name) << ", both over " << name_of(a)
+                                                        << "; give one a dim of its own, whole: size<...>");
 }
 
 }  // namespace meshpar::inline v0::typing

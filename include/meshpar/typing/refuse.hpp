@@ -29,10 +29,22 @@ constexpr text moved_to(const char* state, const char* operand, axis a) {
   return text{} << "to<" << state << ">(" << operand << ", axes::" << name_of(a) << ')';
 }
 
-// "what: over tp the left is I, the right split(ffn); "
+// "what: left is I, right split(ffn) over tp; "
 constexpr text states_at(const char* what, const layout& x, const layout& y, axis a) {
-  return text{} << what << ": over " << name_of(a) << " the left is " << state_of(x, a) << ", the right "
-                << state_of(y, a) << "; ";
+  return text{} << what << ": left is " << state_of(x, a) << ", right " << state_of(y, a) << " over " << name_of(a)
+                << "; ";
+}
+
+// A rule broken where a move over an axis repairs it: that ends the sentence.
+constexpr verdict mended_by(fix remedy, const char* operand, axis a, rule r, const text& why, std::int64_t left = 0,
+                            std::int64_t right = 0) {
+  verdict v = broken_by(r, text{} << why << moved_to(remedy == fix::to_I ? "I" : "R", operand, a), left, right, a.id);
+  v.remedy = remedy;
+  return v;
+}
+constexpr verdict mended_by(fix left_or_right, axis a, rule r, const text& why, std::int64_t left = 0,
+                            std::int64_t right = 0) {
+  return mended_by(left_or_right, left_or_right == fix::to_R_left ? "left" : "right", a, r, why, left, right);
 }
 
 constexpr verdict no_dim(const char* what, const char* operand, dim_name d) {
@@ -48,39 +60,32 @@ constexpr verdict sizes_differ(const char* what, const split_dim& x, const split
 }
 constexpr verdict split_differently(const char* what, const split_dim& x, const split_dim& y) {
   text t;
-  t << what << ": " << name_of(x.name) << " is " << (x.by.empty() ? "" : "split over ") << name_of(x.by)
-    << " on the left, " << (y.by.empty() ? "" : "split over ") << name_of(y.by) << " on the right; ";
-  if (x.by.empty() || y.by.empty())
-    t << "split the whole one too or gather the other with "
-      << moved_to("R", x.by.empty() ? "right" : "left", (x.by.empty() ? y : x).by[0].along);
-  else t << "give both one order with to_layout_of";
-  return broken_by(rule::dimension_split_differently, t, x.local, y.local);
+  t << what << ": " << name_of(x.name) << " is " << (x.by.empty() ? "" : "over ") << name_of(x.by) << " left, "
+    << (y.by.empty() ? "" : "over ") << name_of(y.by) << " right; ";
+  if (!x.by.empty() && !y.by.empty())
+    return broken_by(rule::dimension_split_differently, t << "give both one order with to_layout_of", x.local, y.local);
+  return mended_by(x.by.empty() ? fix::to_R_right : fix::to_R_left, (x.by.empty() ? y : x).by[0].along,
+                   rule::dimension_split_differently, t << "split both or ", x.local, y.local);
 }
 constexpr verdict not_whole(const char* what, const split_dim& d) {
-  const axis a = d.by[0].along;
-  return broken_by(rule::dimension_must_be_whole,
+  return mended_by(fix::to_R, "x", d.by[0].along, rule::dimension_must_be_whole,
                    text{} << what << " needs " << name_of(d.name) << " whole, a rank holds "
-                          << static_cast<long>(d.local) << " of it (split over " << name_of(d.by)
-                          << "); gather it with " << moved_to("R", "x", a),
+                          << static_cast<long>(d.local) << " (over " << name_of(d.by) << "); gather it with ",
                    d.local);
 }
 constexpr verdict owed_sum(const char* what, const layout& x) {
   const axis a = first_of(x.owed);
-  return broken_by(rule::partial_sum_in_a_nonlinearity,
-                   text{} << what << " of a partial sum: over " << name_of(a)
-                          << " it is P, and f(a + b) is not f(a) + f(b); sum it first with " << moved_to("R", "x", a));
+  return mended_by(fix::to_R, "x", a, rule::partial_sum_in_a_nonlinearity,
+                   text{} << what << " of a partial sum (P over " << name_of(a) << "); sum it first with ");
 }
 constexpr verdict pending_maximum(const char* what, const layout& x) {
-  return broken_by(rule::maximum_still_pending, text{} << what << ": over " << name_of(x.maximum)
-                                                       << " a maximum is pending; finish it with "
-                                                       << moved_to("I", "x", first_of(x.maximum)));
+  return mended_by(fix::to_I, "x", first_of(x.maximum), rule::maximum_still_pending,
+                   text{} << what << ": over " << name_of(x.maximum) << " a maximum is pending; finish it with ");
 }
 constexpr verdict invariant_mixed(const char* what, const layout& x, const layout& y) {
   const axis a = first_of((x.invariant | y.invariant) - (x.invariant & y.invariant));
-  const char* side = x.invariant.contains(a) ? "left" : "right";
-  return broken_by(rule::invariant_mixed_with_another_state, states_at(what, x, y, a)
-                                                                 << "I mixes only with I, or a gradient is not summed: "
-                                                                 << moved_to("R", side, a));
+  return mended_by(x.invariant.contains(a) ? fix::to_R_left : fix::to_R_right, a, rule::invariant_mixed,
+                   states_at(what, x, y, a) << "I mixes only with I: ");
 }
 
 // Two dims that meet must have equal local sizes and equal factor lists.

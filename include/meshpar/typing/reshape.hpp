@@ -67,8 +67,8 @@ constexpr judged slice(const layout& x, dim_name d, std::int64_t first, std::int
   if (!x.dims[at].by.empty())
     return {{},
             broken_by(rule::dimension_must_be_whole,
-                      text{} << "slice: " << name_of(d) << " is split over " << name_of(x.dims[at].by)
-                             << ", a rank's piece is not a piece of each part; declare the parts as fused(...)",
+                      text{} << "slice: " << name_of(d) << " is over " << name_of(x.dims[at].by)
+                             << ", a rank has no piece of each part; declare them as fused(...)",
                       x.dims[at].local)};
   if (first < 0 || count < 1 || first + count > x.dims[at].local)
     return {

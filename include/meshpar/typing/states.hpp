@@ -14,22 +14,17 @@ constexpr verdict multiply(const char* what, const layout& x, const layout& y, a
   const axis_set xs = x.split(), ys = y.split();
   if (const axis_set both = x.owed & y.owed; !both.empty()) {
     const axis a = first_of(both);
-    return broken_by(rule::product_of_two_partial_sums,
-                     text{} << what << ": over " << name_of(a)
-                            << " both are P, and a product of sums has cross terms; sum one first with "
-                            << moved_to("R", "left", a));
+    return mended_by(fix::to_R_left, a, rule::product_of_two_partial_sums,
+                     text{} << what << ": both are P over " << name_of(a) << " (cross terms); sum one first: ");
   }
   if (const axis_set clash = (x.owed & ys) | (y.owed & xs); !clash.empty()) {
     const axis a = first_of(clash);
-    return broken_by(rule::partial_sum_meets_a_split, states_at(what, x, y, a)
-                                                          << "a partial sum multiplies only R: sum it first with "
-                                                          << moved_to("R", x.owed.contains(a) ? "left" : "right", a));
+    return mended_by(x.owed.contains(a) ? fix::to_R_left : fix::to_R_right, a, rule::partial_sum_meets_a_split,
+                     states_at(what, x, y, a) << "P multiplies only R: ");
   }
   if (const axis_set clash = (xs & ys) - met; !clash.empty()) {
     const axis a = first_of(clash);
-    return broken_by(rule::one_axis_splits_two_dimensions,
-                     states_at(what, x, y, a) << "one axis cannot split two dims of the result: gather one with "
-                                              << moved_to("R", "left", a));
+    return mended_by(fix::to_R_left, a, rule::axis_on_two_dimensions, states_at(what, x, y, a) << "gather one: ");
   }
   return {};
 }
@@ -40,11 +35,8 @@ constexpr verdict add(const char* what, const layout& x, const layout& y) {
   if (!(x.invariant == y.invariant)) return invariant_mixed(what, x, y);
   if (x.owed == y.owed) return {};
   const axis a = first_of((x.owed | y.owed) - (x.owed & y.owed));
-  const char* term = x.owed.contains(a) ? "left" : "right";
-  const char* other = x.owed.contains(a) ? "right" : "left";
-  return broken_by(rule::sum_of_unlike_states, states_at(what, x, y, a)
-                                                   << "the " << other << " would be added once per rank: sum the "
-                                                   << term << " first with " << moved_to("R", term, a));
+  return mended_by(x.owed.contains(a) ? fix::to_R_left : fix::to_R_right, a, rule::sum_of_unlike_states,
+                   states_at(what, x, y, a) << "sum the " << (x.owed.contains(a) ? "left" : "right") << " first with ");
 }
 
 // Any function that is not linear: no sum may be pending.

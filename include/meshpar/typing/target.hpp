@@ -50,8 +50,8 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
       return {{},
               broken_by(rule::split_does_not_divide,
                         text{} << "split: a rank holds " << static_cast<long>(held) << " of " << name_of(d)
-                               << ", which does not divide over " << name_of(e.along) << " = " << e.ranks
-                               << "; the nearest " << name_of(e.along) << " that divides is " << fits,
+                               << ", not divisible by " << name_of(e.along) << " = " << e.ranks << "; the nearest "
+                               << name_of(e.along) << " is " << fits,
                         held, e.ranks, fits)};
     }
     out.dims[at].local /= e.ranks;

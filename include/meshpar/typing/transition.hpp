@@ -57,14 +57,12 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
     const axis b = first_of(rest);
     t << ", " << name_of(b) << " from " << state_of(from, b) << " to " << state_of(to, b);
   }
-  return broken_by(rule::transition_is_not_one_collective,
-                   t << "; no one collective does that: write one `to` per axis");
+  return broken_by(rule::not_one_collective, t << "; write one `to` per axis");
 }
-constexpr verdict not_a_suffix(const split_dim& from, const split_dim& to) {
+constexpr verdict not_a_suffix(const split_dim& from) {
   return broken_by(rule::only_a_suffix_can_be_gathered,
-                   text{} << "to: " << name_of(from.name) << " is split over " << name_of(from.by)
-                          << ", and only the last axes of that list can move, which does not leave " << name_of(to.by)
-                          << "; gather " << name_of(last_axis(from.by)) << " too");
+                   text{} << "to: " << name_of(from.name) << " is over " << name_of(from.by)
+                          << ", of which only the last can move; gather " << name_of(last_axis(from.by)) << " too");
 }
 // Ranks of a group are numbered in mesh order, so the axes of one collective stand in mesh order in the list.
 constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
@@ -73,10 +71,9 @@ constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
   return true;
 }
 constexpr verdict out_of_mesh_order(const split_dim& d) {
-  return broken_by(rule::transition_is_not_one_collective,
-                   text{} << "to: the axes that split " << name_of(d.name) << " (" << name_of(d.by)
-                          << ") are not in mesh order; move them one at a time, " << name_of(last_axis(d.by))
-                          << " first when gathering");
+  return broken_by(rule::not_one_collective, text{} << "to: the axes of " << name_of(d.name) << " (" << name_of(d.by)
+                                                    << ") are not in mesh order; move one at a time, "
+                                                    << name_of(last_axis(d.by)) << " first when gathering");
 }
 
 constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
@@ -130,9 +127,9 @@ constexpr split_changes changes(const layout& from, const layout& to, const mesh
 }
 constexpr verdict words_for(const split_changes& c, const layout& from, const layout& to) {
   const split_dim &f = from.dims[c.at], &t = to.dims[c.at];
-  const split_dim &longer = f.by.size() > t.by.size() ? f : t, &shorter = f.by.size() > t.by.size() ? t : f;
+  const split_dim& longer = f.by.size() > t.by.size() ? f : t;
   const axis_set a = f.by.axes(), b = t.by.axes();
-  return c.refused == not_last       ? not_a_suffix(longer, shorter)
+  return c.refused == not_last       ? not_a_suffix(longer)
          : c.refused == out_of_order ? out_of_mesh_order(longer)
                                      : two_moves(from, to, (a | b) - (a & b));
 }
