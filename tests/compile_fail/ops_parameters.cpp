@@ -10,7 +10,7 @@ namespace dims = mp::dims;
 using mp::R;
 
 inline constexpr mp::dim<"groups"> groups;
-inline constexpr mp::dim<"width"> width;
+inline constexpr mp::dim<"w"> width;
 
 // ---- tp splits heads and ffn: a rank would hold one block of the diagonal, and the blocks beside it nobody
 struct split_on_two_dims {

@@ -106,7 +106,7 @@ struct s07_in_one_state : weights {
     return mp::contract(dims::head_dim, mp::sum(a, mp::to_layout_of(a, b)), r(widen, a));
   }
 };
-static_assert(mp::check_layer<s07_one_weight_in_two_states>());  // expect: parameter_in_two_states
+static_assert(mp::check_layer<s07_two_ways>());  // expect: parameter_in_two_states
 static_assert(mp::check_layer<s07_in_one_state>());
 inline constexpr mp::model tiny =
     mp::llama_like({.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8, .seq = 4});

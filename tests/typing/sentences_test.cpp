@@ -87,7 +87,7 @@ TEST_CASE("tp is one axis, also where KV heads make two of it") {
   const axis_set tp = whole_axis(axes::tp);
   CHECK(ty::place("ffn", 6, tp, two).no.why == "ffn = 6 does not divide over tp = 4; the nearest tp that divides is 3");
   CHECK(ty::split(make_layout(make_dim(dims::head_dim, 10, two)), dims::head_dim, tp, two).no.why ==
-        "split: a rank holds 10 of head_dim, which does not divide over tp = 4; the nearest tp that divides is 2");
+        "split: a rank holds 10 of head_dim, not divisible by tp = 4; the nearest tp is 2");
   CHECK(ty::norm(make_layout(make_dim(dims::hidden, 32, two, tp)), make_layout(make_dim(dims::hidden, 32, two, tp)),
                  dims::hidden)
             .no.why == "norm needs hidden whole, a rank holds 8 (over tp); gather it with to<R>(x, axes::tp)");

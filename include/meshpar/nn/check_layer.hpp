@@ -89,6 +89,9 @@ constexpr bool check_layer() {
     using other_stream = decltype(other_scope{}.stream());
     using other = decltype(std::declval<const Layer&>().forward(other_scope{}, other_stream{}));
     static_assert(require<returns_the_stream<other_stream, other>>::ok);
+    if constexpr (std::is_same_v<other, other_stream> &&
+                  forward_trace<Layer, layer_checks::with_sp<Parts...>>::result.holds())
+      static_assert(require<forward_trace<Layer, layer_checks::without_sp<Parts...>>>::ok);
   }
   return true;
 }

@@ -77,7 +77,7 @@ struct sizes_of_own_dims {
         return {.broken = rule::dimension_appears_twice,
                 .left = d.size,
                 .why = t << "model, job and plan say how large " << name_of(d.name)
-                         << " is; set it there, or give the layer a dim of its own"};
+                         << " is; set it there, or take another dim"};
       for (const placed_dim& other : before)
         if (other.name == d.name)
           return {.broken = rule::dimension_appears_twice,
@@ -93,7 +93,7 @@ struct sizes_of_own_dims {
 template <class... Parts>
 struct own_sizes {
   static constexpr own_dims all = own_dims_among<Parts...>();
-  static_assert(require<sizes_of_own_dims<Parts...>>::ok);
+  static_assert(decltype(ruling<sizes_of_own_dims<Parts...>>())::ok);
 };
 
 }  // namespace meshpar::inline v0
