@@ -101,3 +101,26 @@ static_assert(checked_plan<two_tokens, b16, tp4_sp>::ok);    // expect: sequence
 static_assert(checked_plan<three_tokens, b16, tp4_sp>::ok);  // expect: sequence_divisible_by_tp, 3, 4
 static_assert(checked_plan<four_tokens, b16, tp4_sp>::ok);
 static_assert(checked_plan<three_tokens, b16, tp4>::ok);
+
+// ---- S70: fewer micro-batches than a schedule's rounds take, so that a rank waits for one that nobody sends; 1F1B and
+// others run with any number
+template <int MicroBatches>
+inline constexpr job one_each{.global_batch = MicroBatches};
+template <schedule_kind Schedule>
+inline constexpr plan two_stages{.pp = 2, .schedule = Schedule, .virtual_stages = needs_of(Schedule).fewest_chunks};
+template <schedule_kind S, int MicroBatches>
+using s70 = require<plan_check<m30, one_each<MicroBatches>, two_stages<S>, entry_of(rule::micro_batches_fit_schedule)>>;
+template <schedule_kind S>
+inline constexpr bool takes_1_to_4 = s70<S, 1>::ok && s70<S, 2>::ok && s70<S, 3>::ok && s70<S, 4>::ok;
+using enum schedule_kind;
+static_assert(takes_1_to_4<one_f_one_b> && takes_1_to_4<gpipe> && takes_1_to_4<zb_h1> && takes_1_to_4<zb_v>);
+static_assert(s70<interleaved, 1>::ok);  // expect: micro_batches_fit_schedule, 1, 2
+static_assert(s70<interleaved, 2>::ok && s70<interleaved, 3>::ok && s70<interleaved, 4>::ok);
+static_assert(s70<dualpipe, 1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
+static_assert(s70<dualpipe, 2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
+static_assert(s70<dualpipe, 3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
+static_assert(s70<dualpipe, 4>::ok);
+static_assert(s70<dualpipe_v, 1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
+static_assert(s70<dualpipe_v, 2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
+static_assert(s70<dualpipe_v, 3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
+static_assert(s70<dualpipe_v, 4>::ok);
