@@ -4,6 +4,7 @@
 // of the rule.
 #include "rules/coverage.hpp"
 #include "rules/operations.hpp"
+#include "rules/programs.hpp"
 #include "rules/spelled.hpp"
 #include "rules/violations.hpp"
 
@@ -79,7 +80,8 @@ inline std::string index_page() {
   for (const mp::catalogue_entry& e : mp::catalogue)
     s += std::string("| [") + e.name + "](" + e.name + ".md) | " + area_name(e.where) + " | " + e.demand + " |\n";
   return s + "| [world_size_matches_plan](world_size_matches_plan.md) | start of a run | " + mp::world_demand + " |\n" +
-         "\nOther lists: [rules of operations](operations.md), by which layers are checked; [what cannot be "
+         "\nOther lists: [rules of operations and programs](operations.md), by which layers are checked; [what cannot "
+         "be "
          "written](layouts.md); [limits that come with their feature](with_their_feature.md); [limits that other "
          "systems "
          "have and this library has not](not_planned.md).\n";
@@ -95,14 +97,20 @@ inline std::vector<std::string> rule_names(const std::string& declaration) {
   return names;
 }
 
-inline std::string operations_page(const std::string& declaration) {
-  const std::vector<std::string> names = rule_names(declaration);
-  std::string s = made +
-                  "# Rules of operations\n\nBy these a layer is checked. Each stands with what one refusal says.\n\n"
-                  "| rule | a refusal |\n|---|---|\n";
-  for (const meshpar::verdict& v : refused_operations())
+inline std::string refusals(const std::vector<mp::verdict>& all, const std::vector<std::string>& names) {
+  std::string s = "| rule | a refusal |\n|---|---|\n";
+  for (const mp::verdict& v : all)
     s += "| " + names[static_cast<std::size_t>(v.broken)] + " | `` " + v.why.c_str() + " `` |\n";
   return s;
+}
+
+inline std::string operations_page(const std::string& declaration) {
+  const std::vector<std::string> names = rule_names(declaration);
+  return made + "# Rules of operations\n\nBy these a layer is checked. Each stands with what one refusal says.\n\n" +
+         refusals(refused_operations(), names) +
+         "\n## Rules of programs\n\nBy these a layer is checked as a whole, the two ends of a model together, and a "
+         "program with what it is to run on.\n\n" +
+         refusals(refused_programs(), names);
 }
 
 // The rows of some kinds: the limit, where it is known from, and what `cells` says of it.
