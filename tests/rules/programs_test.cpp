@@ -17,6 +17,15 @@ struct long_enough {
     return y;
   }
 };
+template <auto First, auto Second>
+struct one_parameter {
+  param<First, Second> weight{"weight"};
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto w = r[weight];
+    static_cast<void>(w);
+    return x;
+  }
+};
 struct in_one_state {
   param<dims::hidden, dims::head_dim> narrow{"narrow"};
   param<dims::head_dim, dims::hidden> widen{"widen"};
@@ -47,6 +56,13 @@ TEST_CASE("each refusal is of its rule") {
   CHECK(broken == std::vector<rule>{rule::block_fits_the_trace, rule::parameter_named_twice,
                                     rule::parameter_in_two_states, rule::tied_parameters_placed_alike,
                                     rule::memory_fits, rule::device_has_no_kernel});
+}
+
+TEST_CASE("a parameter's dims go together") {
+  const auto broken = [](const verdict& v) { return v.broken; };
+  CHECK(broken(refusal_of<with<one_parameter<dims::hidden, dims::hidden>>>()) == rule::dimension_appears_twice);
+  CHECK(broken(refusal_of<with<one_parameter<dims::ffn, dims::heads>>>()) != rule::none);
+  CHECK(refusal_of<with<one_parameter<dims::hidden, dims::ffn>>>().holds());
 }
 
 TEST_CASE("what comes nearest is legal") {
