@@ -116,5 +116,6 @@ TEST_CASE("the number of ranks gives dp, or must agree with it") {
   in.options["dp"] = "4";
   CHECK(mt::resolve(in).values().plan.dp == 4);
   in.options["dp"] = "2";
-  CHECK(refusal(in) == "world_size_matches_plan: ranks (16) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8; start 8 ranks");
+  CHECK(refusal(in) ==
+        "world_size_matches_plan: ranks (16) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8; start 8 ranks");
 }
