@@ -104,23 +104,28 @@ static_assert(checked_plan<three_tokens, b16, tp4>::ok);
 
 // ---- S70: fewer micro-batches than a schedule's rounds take, so that a rank waits for one that nobody sends; 1F1B and
 // others run with any number
-template <int MicroBatches>
-inline constexpr job one_each{.global_batch = MicroBatches};
-template <schedule_kind Schedule>
-inline constexpr plan two_stages{.pp = 2, .schedule = Schedule, .virtual_stages = needs_of(Schedule).fewest_chunks};
-template <schedule_kind S, int MicroBatches>
-using s70 = require<plan_check<m30, one_each<MicroBatches>, two_stages<S>, entry_of(rule::micro_batches_fit_schedule)>>;
-template <schedule_kind S>
-inline constexpr bool takes_1_to_4 = s70<S, 1>::ok && s70<S, 2>::ok && s70<S, 3>::ok && s70<S, 4>::ok;
-using enum schedule_kind;
-static_assert(takes_1_to_4<one_f_one_b> && takes_1_to_4<gpipe> && takes_1_to_4<zb_h1> && takes_1_to_4<zb_v>);
-static_assert(s70<interleaved, 1>::ok);  // expect: micro_batches_fit_schedule, 1, 2
-static_assert(s70<interleaved, 2>::ok && s70<interleaved, 3>::ok && s70<interleaved, 4>::ok);
-static_assert(s70<dualpipe, 1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
-static_assert(s70<dualpipe, 2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
-static_assert(s70<dualpipe, 3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
-static_assert(s70<dualpipe, 4>::ok);
-static_assert(s70<dualpipe_v, 1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
-static_assert(s70<dualpipe_v, 2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
-static_assert(s70<dualpipe_v, 3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
-static_assert(s70<dualpipe_v, 4>::ok);
+constexpr job m1{.global_batch = 1}, m2{.global_batch = 2}, m3{.global_batch = 3}, m4{.global_batch = 4};
+constexpr plan gpipe{.pp = 2, .schedule = schedule_kind::gpipe};
+constexpr plan one_f_one_b{.pp = 2, .schedule = schedule_kind::one_f_one_b};
+constexpr plan interleaved{.pp = 2, .schedule = schedule_kind::interleaved, .virtual_stages = 2};
+constexpr plan zb_h1{.pp = 2, .schedule = schedule_kind::zb_h1};
+constexpr plan zb_v{.pp = 2, .schedule = schedule_kind::zb_v, .virtual_stages = 2};
+constexpr plan dualpipe{.pp = 2, .schedule = schedule_kind::dualpipe};
+constexpr plan dualpipe_v{.pp = 2, .schedule = schedule_kind::dualpipe_v, .virtual_stages = 2};
+template <const plan& P, const job& J>
+using s70 = require<plan_check<m30, J, P, entry_of(rule::micro_batches_fit_schedule)>>;
+static_assert(s70<gpipe, m1>::ok && s70<gpipe, m2>::ok && s70<gpipe, m3>::ok && s70<gpipe, m4>::ok);
+static_assert(s70<one_f_one_b, m1>::ok && s70<one_f_one_b, m2>::ok);
+static_assert(s70<one_f_one_b, m3>::ok && s70<one_f_one_b, m4>::ok);
+static_assert(s70<interleaved, m1>::ok);  // expect: micro_batches_fit_schedule, 1, 2
+static_assert(s70<interleaved, m2>::ok && s70<interleaved, m3>::ok && s70<interleaved, m4>::ok);
+static_assert(s70<zb_h1, m1>::ok && s70<zb_h1, m2>::ok && s70<zb_h1, m3>::ok && s70<zb_h1, m4>::ok);
+static_assert(s70<zb_v, m1>::ok && s70<zb_v, m2>::ok && s70<zb_v, m3>::ok && s70<zb_v, m4>::ok);
+static_assert(s70<dualpipe, m1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
+static_assert(s70<dualpipe, m2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
+static_assert(s70<dualpipe, m3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
+static_assert(s70<dualpipe, m4>::ok);
+static_assert(s70<dualpipe_v, m1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
+static_assert(s70<dualpipe_v, m2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
+static_assert(s70<dualpipe_v, m3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
+static_assert(s70<dualpipe_v, m4>::ok);
