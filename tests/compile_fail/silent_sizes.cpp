@@ -101,3 +101,31 @@ static_assert(checked_plan<two_tokens, b16, tp4_sp>::ok);    // expect: sequence
 static_assert(checked_plan<three_tokens, b16, tp4_sp>::ok);  // expect: sequence_divisible_by_tp, 3, 4
 static_assert(checked_plan<four_tokens, b16, tp4_sp>::ok);
 static_assert(checked_plan<three_tokens, b16, tp4>::ok);
+
+// ---- S70: fewer micro-batches than a schedule's rounds take, so that a rank waits for one that nobody sends; 1F1B and
+// others run with any number
+constexpr job m1{.global_batch = 1}, m2{.global_batch = 2}, m3{.global_batch = 3}, m4{.global_batch = 4};
+constexpr plan gpipe{.pp = 2, .schedule = schedule_kind::gpipe};
+constexpr plan one_f_one_b{.pp = 2, .schedule = schedule_kind::one_f_one_b};
+constexpr plan interleaved{.pp = 2, .schedule = schedule_kind::interleaved, .virtual_stages = 2};
+constexpr plan zb_h1{.pp = 2, .schedule = schedule_kind::zb_h1};
+constexpr plan zb_v{.pp = 2, .schedule = schedule_kind::zb_v, .virtual_stages = 2};
+constexpr plan dualpipe{.pp = 2, .schedule = schedule_kind::dualpipe};
+constexpr plan dualpipe_v{.pp = 2, .schedule = schedule_kind::dualpipe_v, .virtual_stages = 2};
+template <const plan& P, const job& J>
+using s70 = require<plan_check<m30, J, P, entry_of(rule::micro_batches_fit_schedule)>>;
+static_assert(s70<gpipe, m1>::ok && s70<gpipe, m2>::ok && s70<gpipe, m3>::ok && s70<gpipe, m4>::ok);
+static_assert(s70<one_f_one_b, m1>::ok && s70<one_f_one_b, m2>::ok);
+static_assert(s70<one_f_one_b, m3>::ok && s70<one_f_one_b, m4>::ok);
+static_assert(s70<interleaved, m1>::ok);  // expect: micro_batches_fit_schedule, 1, 2
+static_assert(s70<interleaved, m2>::ok && s70<interleaved, m3>::ok && s70<interleaved, m4>::ok);
+static_assert(s70<zb_h1, m1>::ok && s70<zb_h1, m2>::ok && s70<zb_h1, m3>::ok && s70<zb_h1, m4>::ok);
+static_assert(s70<zb_v, m1>::ok && s70<zb_v, m2>::ok && s70<zb_v, m3>::ok && s70<zb_v, m4>::ok);
+static_assert(s70<dualpipe, m1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
+static_assert(s70<dualpipe, m2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
+static_assert(s70<dualpipe, m3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
+static_assert(s70<dualpipe, m4>::ok);
+static_assert(s70<dualpipe_v, m1>::ok);  // expect: micro_batches_fit_schedule, 1, 4
+static_assert(s70<dualpipe_v, m2>::ok);  // expect: micro_batches_fit_schedule, 2, 4
+static_assert(s70<dualpipe_v, m3>::ok);  // expect: micro_batches_fit_schedule, 3, 4
+static_assert(s70<dualpipe_v, m4>::ok);

@@ -285,6 +285,14 @@ struct s64_shift_within_a_shard : weights {  // of the same kind: the neighbour 
     return mp::to_layout_of(x, next);
   }
 };
+struct s64_shift_of_the_whole_sequence : weights {
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto next = own::shift(mp::to<R>(x, axes::tp), dims::seq);  // one element shorter, so no stream of its own
+    static_cast<void>(next);
+    return x;
+  }
+};
 static_assert(mp::layer_check<s64_mask_of_the_whole_sequence, with_sp<>>::ok);
 static_assert(mp::check_layer<s64_mask_of_the_same_tokens>());
 static_assert(mp::layer_check<s64_shift_within_a_shard, with_sp<>>::ok);
+static_assert(mp::layer_check<s64_shift_of_the_whole_sequence, with_sp<>>::ok);

@@ -86,13 +86,13 @@ static_assert(ask(rule::sequence_divisible_by_cp, cut_thin).why ==
               "seq (64) not divisible by 2 * cp (4294967294); set cp to 1");
 constexpr setup many_ranks = with([](setup& s) { s.p.dp = INT_MAX; });
 static_assert(ask(rule::global_batch_divisible, many_ranks).why ==
-              "global_batch (16) not divisible by dp*micro_batch (4294967294); set dp to 16");
+              "global_batch (16) not divisible by dp * micro_batch (4294967294); set dp to 16");
 constexpr setup deep = with([](setup& s) {
   s.p.pp = 2;
   s.p.stage_layers[0] = s.p.stage_layers[1] = INT_MAX;
 });
 static_assert(ask(rule::stage_layers_add_up, deep).why ==
-              "stage_layers add up to 4294967294 but layers is 4; set stage_layers, largest 2");
+              "stage_layers add up to 4294967294 but layers is 4; set stage_layers to at most 2");
 
 }  // namespace
 

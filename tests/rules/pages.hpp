@@ -4,6 +4,7 @@
 // of the rule.
 #include "rules/coverage.hpp"
 #include "rules/operations.hpp"
+#include "rules/programs.hpp"
 #include "rules/spelled.hpp"
 #include "rules/violations.hpp"
 
@@ -34,13 +35,8 @@ inline std::string area_name(mp::area a) {
 
 // What a user changes, as code would have it.
 inline std::string repair_of(const mp::verdict& v) {
-  switch (v.remedy) {
-    case mp::fix::set_sequence_parallel:
-      return v.repair != 0 ? "set sequence_parallel to true" : "set sequence_parallel to false";
-    case mp::fix::use_f32: return "use f32";
-    case mp::fix::use_f64: return "use f64";
-    default: return mp::name_of(v.remedy) + std::to_string(v.repair);
-  }
+  mp::text t;
+  return (t << mp::remedy{v.remedy, v.repair}).c_str();
 }
 
 inline std::string example(const violation& v) {
@@ -71,13 +67,10 @@ inline std::string rule_page(const mp::catalogue_entry& e, const std::vector<cov
 inline std::string world_page(const std::vector<covered>& rows) {
   constexpr mp::plan p{.dp = 2, .tp = 4};
   const mp::verdict said = mp::world_size_matches_plan(p, 6);
-  return made +
-         "# world_size_matches_plan\n\nA run has as many ranks as the plan: pp * dp * cp * tp. Asked when a run " +
-         "starts.\n\n## Broken\n\n```cpp\ninline constexpr mp::plan plan" + spelled(p) +
+  return made + "# world_size_matches_plan\n\n" + mp::world_demand +
+         " Asked when a run starts.\n\n## Broken\n\n```cpp\ninline constexpr mp::plan plan" + spelled(p) +
          ";  // started with 6 ranks\n```\n\n`" + said.why.c_str() + "`\n\nCheapest repair: " + repair_of(said) +
-         ".\n\n## Why it matters\n\nRanks that belong to no group wait for ever, or worse, work on another's "
-         "samples.\n\n" +
-         elsewhere("world_size_matches_plan", rows);
+         ".\n\n## Why it matters\n\n" + mp::world_matters + "\n\n" + elsewhere("world_size_matches_plan", rows);
 }
 
 inline std::string index_page() {
@@ -86,10 +79,9 @@ inline std::string index_page() {
                   "`meshpar::check_all` at run time.\n\n| rule | about | demands |\n|---|---|---|\n";
   for (const mp::catalogue_entry& e : mp::catalogue)
     s += std::string("| [") + e.name + "](" + e.name + ".md) | " + area_name(e.where) + " | " + e.demand + " |\n";
-  return s +
-         "| [world_size_matches_plan](world_size_matches_plan.md) | start of a run | A run has as many ranks as the "
-         "plan. |\n" +
-         "\nOther lists: [rules of operations](operations.md), by which layers are checked; [what cannot be "
+  return s + "| [world_size_matches_plan](world_size_matches_plan.md) | start of a run | " + mp::world_demand + " |\n" +
+         "\nOther lists: [rules of operations and programs](operations.md), by which layers are checked; [what cannot "
+         "be "
          "written](layouts.md); [limits that come with their feature](with_their_feature.md); [limits that other "
          "systems "
          "have and this library has not](not_planned.md).\n";
@@ -105,14 +97,20 @@ inline std::vector<std::string> rule_names(const std::string& declaration) {
   return names;
 }
 
-inline std::string operations_page(const std::string& declaration) {
-  const std::vector<std::string> names = rule_names(declaration);
-  std::string s = made +
-                  "# Rules of operations\n\nBy these a layer is checked. Each stands with what one refusal says.\n\n"
-                  "| rule | a refusal |\n|---|---|\n";
-  for (const meshpar::verdict& v : refused_operations())
+inline std::string refusals(const std::vector<mp::verdict>& all, const std::vector<std::string>& names) {
+  std::string s = "| rule | a refusal |\n|---|---|\n";
+  for (const mp::verdict& v : all)
     s += "| " + names[static_cast<std::size_t>(v.broken)] + " | `` " + v.why.c_str() + " `` |\n";
   return s;
+}
+
+inline std::string operations_page(const std::string& declaration) {
+  const std::vector<std::string> names = rule_names(declaration);
+  return made + "# Rules of operations\n\nBy these a layer is checked. Each stands with what one refusal says.\n\n" +
+         refusals(refused_operations(), names) +
+         "\n## Rules of programs\n\nBy these a layer is checked as a whole, the two ends of a model together, and a "
+         "program with what it is to run on.\n\n" +
+         refusals(refused_programs(), names);
 }
 
 // The rows of some kinds: the limit, where it is known from, and what `cells` says of it.

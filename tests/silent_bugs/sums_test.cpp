@@ -151,15 +151,15 @@ TEST_CASE("S34 four ranks that contribute 1 each make 4: there is a sum and a ma
   const mp::context c = context_for(1, 4, stream::own_tokens, {.seq = 4});
   const block four(c, shifted{});
   CHECK(terms_of(four, g, "shift") == ranks{{1}, {1}, {1}, {1}});
-  CHECK(gradients_of(four, g, "shift") == ranks{{4}, {4}, {4}, {4}});
-  const auto named = [](mp::reduction r) {  // a third member would be a warning here, hence an error
+  const auto of_four_ones = [](mp::reduction r) {  // a third member would be a warning here, hence an error
     switch (r) {
-      case mp::reduction::sum: return true;
-      case mp::reduction::max: return true;
+      case mp::reduction::sum: return 4.0;
+      case mp::reduction::max: return 1.0;
     }
-    return false;
+    return 0.0;
   };
-  CHECK((named(mp::reduction::sum) && named(mp::reduction::max)));
+  const double made = of_four_ones(mp::reduction::sum);
+  CHECK(gradients_of(four, g, "shift") == ranks{{made}, {made}, {made}, {made}});
 }
 
 namespace {

@@ -194,7 +194,7 @@ TEST_CASE("deepspeed: ZeRO and precision") {
     "bf16": {"enabled": true}, "fp16": {"enabled": false}, "gradient_clipping": "auto"})",
                                 "8");
   CHECK(d.values().plan == mp::plan{.dp = 8, .zero = 3, .precision = mp::mixed_bf16});
-  CHECK(d.warnings() == std::vector<std::string>{d.warnings().front()});
+  CHECK(d.warnings().size() == 1);
   CHECK(warned(d, "gradient_clipping in"));
   CHECK(warned(deepspeed("{" + batch + R"(, "fp16": {"enabled": true}})", "8"), "fp16.enabled in"));
   CHECK(deepspeed("{" + batch + R"(, "bf16": {"enabled": false}})", "8").values().plan.precision == mp::all_f32);

@@ -83,11 +83,11 @@ TEST_CASE("what --json prints is JSON, and is read back as the same configuratio
   REQUIRE(printed["violations"].size() == 1);
   CHECK(printed["violations"][0] ==
         mt::json{{"rule", "global_batch_divisible"},
-                 {"sentence", "global_batch (16) not divisible by dp*micro_batch (3); set global_batch to 18"},
+                 {"sentence", "global_batch (16) not divisible by dp * micro_batch (3); set global_batch to 18"},
                  {"left", 16},
                  {"right", 3},
                  {"repair", 18}});
-  CHECK(printed["warnings"] == mt::json{"feature_not_built_yet: not built yet: zero (1)"});
+  CHECK(printed["warnings"] == mt::json{"feature_not_built_yet: not built yet: zero (1); set zero to 0"});
   CHECK(printed["plan"]["precision"]["param"] == "bf16");
 
   const scratch_file file(printed.dump());
@@ -116,5 +116,6 @@ TEST_CASE("the number of ranks gives dp, or must agree with it") {
   in.options["dp"] = "4";
   CHECK(mt::resolve(in).values().plan.dp == 4);
   in.options["dp"] = "2";
-  CHECK(refusal(in) == "world_size_matches_plan: ranks (16) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8");
+  CHECK(refusal(in) ==
+        "world_size_matches_plan: ranks (16) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8; start 8 ranks");
 }

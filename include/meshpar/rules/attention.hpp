@@ -10,15 +10,15 @@ constexpr bool kv_heads_fit(long kv_heads, long tp) { return divides(tp, kv_head
 constexpr verdict hidden_divisible_by_heads(const model& m, const job&, const plan&) {
   if (m.head_dim != 0 || divides(m.heads, m.hidden)) return {};
   return not_divisible(rule::hidden_divisible_by_heads, {"hidden", m.hidden}, {"heads", m.heads},
-                       {fix::set_hidden, near_multiple(m.hidden, m.heads)});
+                       remedy{fix::set_hidden, near_multiple(m.hidden, m.heads)});
 }
 
 constexpr verdict heads_divisible_by_kv_heads(const model& m, const job&, const plan& p) {
   if (divides(m.kv_heads, m.heads)) return {};
   return not_divisible(rule::heads_divisible_by_kv_heads, {"heads", m.heads}, {"kv_heads", m.kv_heads},
-                       {fix::set_kv_heads, largest_that(m.kv_heads, [&](long n) {
-                          return divides(n, m.heads) && kv_heads_fit(n, p.tp);
-                        })});
+                       remedy{fix::set_kv_heads, largest_that(m.kv_heads < m.heads ? m.kv_heads : m.heads, [&](long n) {
+                                return divides(n, m.heads) && kv_heads_fit(n, p.tp);
+                              })});
 }
 
 // Rotary positions turn pairs of features.

@@ -17,7 +17,7 @@ constexpr remedy batch_repair(const job& j, const plan& p) {
 constexpr verdict global_batch_divisible(const model&, const job& j, const plan& p) {
   const long piece = capped_product(p.dp, j.micro_batch);
   if (divides(piece, j.global_batch)) return {};
-  return not_divisible(rule::global_batch_divisible, {"global_batch", j.global_batch}, {"dp*micro_batch", piece},
+  return not_divisible(rule::global_batch_divisible, {"global_batch", j.global_batch}, {"dp * micro_batch", piece},
                        batch_repair(j, p));
 }
 

@@ -75,8 +75,8 @@ inline constexpr catalogue_entry catalogue[] = {
      "global_batch is a multiple of dp * micro_batch.",
      "Every data rank takes as many whole micro-batches; otherwise samples are dropped or weighted twice."},
     {rule::precision_is_supported, "precision_is_supported", area::precision, precision_is_supported,
-     "Parameters are f32, f64 or bf16. The optimizer and sums over ranks work in f32, with f64 parameters in f64; "
-     "gradients are of that type or the parameters'.",
+     "Parameters are f32, f64 or bf16. The optimizer works in f32, with f64 parameters in f64; gradients are of that "
+     "type or the parameters', and sums over ranks are of a floating type.",
      "An optimizer that works in bf16 loses updates smaller than 1/256 of a weight without a sign of it."},
     {rule::layers_divisible_by_pp, "layers_divisible_by_pp", area::pipeline, layers_divisible_by_pp,
      "layers is a multiple of pp * virtual_stages, or stage_layers says how they are shared.",

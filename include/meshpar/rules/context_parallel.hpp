@@ -21,10 +21,11 @@ constexpr verdict heads_divisible_by_cp(const model& m, const job&, const plan& 
   const int kv_heads = kv_heads_of(m);
   if (cut(m.heads, p.cp) && cut(kv_heads, p.cp)) return {};
   const bool query = !cut(m.heads, p.cp);
-  return not_divisible(
-      rule::heads_divisible_by_cp, {query ? "heads" : "kv_heads", query ? m.heads : kv_heads},
-      {"tp * cp", 1L * p.tp * p.cp},
-      {fix::set_cp, largest_that(p.cp, [&](long cp) { return cut(m.heads, cp) && cut(kv_heads, cp); })});
+  return not_divisible(rule::heads_divisible_by_cp, {query ? "heads" : "kv_heads", query ? m.heads : kv_heads},
+                       {"tp * cp", 1L * p.tp * p.cp},
+                       remedy{fix::set_cp, largest_that(p.cp < m.heads ? p.cp : m.heads, [&](long cp) {
+                                return cut(m.heads, cp) && cut(kv_heads, cp);
+                              })});
 }
 
 }  // namespace meshpar::inline v0

@@ -10,13 +10,24 @@ constexpr bool equal_stages(const plan& p) {
   return true;
 }
 
-// Unequal stages where there are layers enough, otherwise fewer stages; how many a rank holds is the schedule's.
-constexpr remedy stage_repair(const model& m, const plan& p) {
+constexpr remedy share_layers(const model& m, long chunks) {
+  return {fix::set_stage_layers, (m.layers + chunks - 1) / chunks};
+}
+
+// Unequal stages where there are layers enough, otherwise fewer stages; how many a rank holds is the schedule's, but
+// one where there is no pipeline. Layer counts that were given are shared out anew.
+constexpr remedies stage_repair(const model& m, const plan& p) {
   const long chunks = chunk_count(p);
-  if (chunks <= m.layers && chunks <= stage_limit) return {fix::set_stage_layers, (m.layers + chunks - 1) / chunks};
-  if (p.pp == 1) return {fix::set_virtual_stages, 1};
-  return {fix::set_pp, largest_that(p.pp < m.layers ? p.pp : m.layers,
-                                    [&](long pp) { return divides(pp * p.virtual_stages, m.layers); })};
+  if (p.pp > 1 && chunks <= m.layers && chunks <= stage_limit) return share_layers(m, chunks);
+  const long pp = largest_that(p.pp < m.layers ? p.pp : m.layers, [&](long n) {
+    return divides(n * p.virtual_stages, m.layers) && (equal_stages(p) || n * p.virtual_stages <= stage_limit);
+  });
+  const long each = pp == 1 ? 1 : p.virtual_stages;
+  remedies r;
+  if (pp != p.pp) r << remedy{fix::set_pp, pp};
+  if (each != p.virtual_stages) r << remedy{fix::set_virtual_stages, each};
+  if (!equal_stages(p)) r << share_layers(m, pp * each);
+  return r;
 }
 
 constexpr verdict layers_divisible_by_pp(const model& m, const job&, const plan& p) {
@@ -29,7 +40,7 @@ constexpr verdict layers_divisible_by_pp(const model& m, const job&, const plan&
 // Given layer counts: one for each chunk, none empty, together the model.
 constexpr verdict stage_layers_add_up(const model& m, const job&, const plan& p) {
   const long chunks = chunk_count(p);
-  if (equal_stages(p) || chunks < 1) return {};
+  if (equal_stages(p) || chunks < 1 || m.layers < 1) return {};
   long sum = 0, given = 0;
   bool one_each = true;
   for (int i = 0; i < stage_limit; ++i) {
@@ -39,14 +50,11 @@ constexpr verdict stage_layers_add_up(const model& m, const job&, const plan& p)
     one_each = one_each && (i < chunks ? layers > 0 : layers == 0);
   }
   if (sum == m.layers && one_each) return {};
+  const remedies r = stage_repair(m, p);
   text t;
-  if (!one_each) {
-    t << "stage_layers names " << given << " stages but the plan has " << chunks << "; " << stage_repair(m, p);
-    return refuse(rule::stage_layers_add_up, given, chunks, stage_repair(m, p), t);
-  }
-  const remedy r = sum <= INT_MAX ? remedy{fix::set_layers, sum} : stage_repair(m, p);
-  t << "stage_layers add up to " << sum << " but layers is " << m.layers << "; " << r;
-  return refuse(rule::stage_layers_add_up, sum, m.layers, r, t);
+  if (!one_each) t << "stage_layers names " << given << " stages but the plan has " << chunks << "; " << r.words;
+  else t << "stage_layers add up to " << sum << " but layers is " << m.layers << "; " << r.words;
+  return refuse(rule::stage_layers_add_up, one_each ? sum : given, one_each ? m.layers : chunks, r.first, t);
 }
 
 }  // namespace meshpar::inline v0

@@ -32,17 +32,20 @@ constexpr verdict positive_sizes(const model& m, const job& j, const plan& p) {
                             {{"top_k", m.top_k}, 0, fix::set_top_k},
                             {{"edp", p.edp}, 0, fix::set_edp}};
   const bounded* first = nullptr;
-  long unnamed = 0;
-  text t;
+  listing below_0{20}, below_1{40};
   for (const bounded& f : fields) {
-    if (f.q.n >= f.least || (first != nullptr && f.least != first->least)) continue;
+    if (f.q.n >= f.least) continue;
     if (first == nullptr) first = &f;
-    if (t.size() > 40) ++unnamed;
-    else (t.empty() ? t : t << ", ") << f.q;
+    (f.least == 0 ? below_0 : below_1).add(f.q);
   }
   if (first == nullptr) return {};
-  if (unnamed > 0) t << " and " << unnamed << " more";
-  t << " must be at least " << first->least;
+  const long broken = below_0.names + below_1.names;
+  text t;
+  if (below_1.names > 0) t << below_1 << " must be at least 1";
+  if (below_0.names > 0)
+    t << (below_1.names > 0 ? ", " : "") << below_0 << (below_1.names > 0 ? "" : " must be") << " at least 0";
+  if (broken == 1) t << "; " << remedy{first->field, first->least} << " or more";
+  else t << "; set each to that or more";
   return refuse(rule::positive_sizes, first->q.n, first->least, {first->field, first->least}, t);
 }
 
@@ -79,27 +82,35 @@ constexpr remedy fewer_ranks(const plan& p) {
 // Probabilities lie in [0, 1), what is divided by or raised to a power is above 0, zero is one of its four stages, and
 // every extent is an int.
 constexpr verdict values_in_range(const model& m, const job& j, const plan& p) {
-  const auto outside = [](const char* name, double value, const char* range, remedy r) {
-    text t;
-    t << name << " (" << decimal(value) << ") must be " << range << "; " << r;
-    return refuse(rule::values_in_range, value > -1e12 && value < 1e12 ? static_cast<long>(value) : 0, 0, r, t);
+  listing names{20}, repairs{20};
+  verdict v;
+  const auto outside = [&](const char* name, double value, const char* range, remedy r) {
+    if (v.holds())
+      v = refuse(rule::values_in_range, value > -1e12 && value < 1e12 ? static_cast<long>(value) : 0, 0, r,
+                 text{} << " must be " << range);
+    names.add(text{} << name << " (" << decimal(value) << ')');
+    repairs.add(r);
   };
-  if (!(m.dropout >= 0 && m.dropout < 1))
-    return outside("dropout", m.dropout, "at least 0 and below 1", {fix::set_dropout});
+  if (!(m.dropout >= 0 && m.dropout < 1)) outside("dropout", m.dropout, "at least 0 and below 1", {fix::set_dropout});
   if (!(j.label_smoothing >= 0 && j.label_smoothing < 1))
-    return outside("label_smoothing", j.label_smoothing, "at least 0 and below 1", {fix::set_label_smoothing});
+    outside("label_smoothing", j.label_smoothing, "at least 0 and below 1", {fix::set_label_smoothing});
   if (!(m.norm_eps > 0 && m.norm_eps < 1e12))
-    return outside("norm_eps", m.norm_eps, "above 0 and finite", {fix::set_norm_eps_to_1e_minus, 5});
+    outside("norm_eps", m.norm_eps, "above 0 and finite", {fix::set_norm_eps_to_1e_minus, 5});
   if (!(m.rope_theta > 0 && m.rope_theta < 1e12))
-    return outside("rope_theta", m.rope_theta, "above 0 and finite", {fix::set_rope_theta, 10000});
+    outside("rope_theta", m.rope_theta, "above 0 and finite", {fix::set_rope_theta, 10000});
   const long ranks = rank_count(p);
-  if (ranks > rank_limit)
-    return outside("the number of ranks", static_cast<double>(ranks), "at most 2^30", fewer_ranks(p));
+  if (ranks > rank_limit) outside("the number of ranks", static_cast<double>(ranks), "at most 2^30", fewer_ranks(p));
   if (p.tp > 0 && m.vocab > 0 && round_up(m.vocab, p.tp) > INT_MAX)
-    return outside("vocab padded over tp", static_cast<double>(round_up(m.vocab, p.tp)), "below 2^31",
-                   {fix::set_vocab, near_multiple(m.vocab, p.tp)});
-  if (p.zero < 0 || p.zero > 3) return outside("zero", p.zero, "0, 1, 2 or 3", {fix::set_zero, p.zero < 0 ? 0 : 3});
-  return {};
+    outside("vocab padded over tp", static_cast<double>(round_up(m.vocab, p.tp)), "below 2^31",
+            {fix::set_vocab, near_multiple(m.vocab, p.tp)});
+  if (p.zero < 0 || p.zero > 3) outside("zero", p.zero, "0, 1, 2 or 3", {fix::set_zero, p.zero < 0 ? 0 : 3});
+  if (v.holds()) return v;
+  text t;
+  t << names;
+  if (names.names == 1) t << v.why;
+  else t << " are out of range";
+  v.why = t << "; " << repairs;
+  return v;
 }
 
 }  // namespace meshpar::inline v0

@@ -39,7 +39,7 @@ constexpr verdict ffn_divisible_by_tp(const model& m, const job&, const plan& p)
     return not_divisible(rule::ffn_divisible_by_tp, {"ffn", m.ffn}, {"tp", p.tp}, smaller_tp(m, p));
   if (m.experts > 0 && !divides(p.etp, m.ffn))
     return not_divisible(rule::ffn_divisible_by_tp, {"ffn", m.ffn}, {"etp", p.etp},
-                         {fix::set_etp, largest_divisor(m.ffn, p.etp)});
+                         remedy{fix::set_etp, largest_divisor(m.ffn, p.etp)});
   return {};
 }
 
@@ -51,9 +51,10 @@ constexpr verdict sequence_divisible_by_tp(const model& m, const job&, const pla
 
 constexpr verdict sequence_parallel_needs_tp(const model&, const job&, const plan& p) {
   if (!p.sequence_parallel || p.tp != 1) return {};
+  const remedy r{fix::set_sequence_parallel, 0};
   text t;
-  t << "sequence_parallel splits over tp, which is 1; set it to false";
-  return refuse(rule::sequence_parallel_needs_tp, 1, p.tp, {fix::set_sequence_parallel, 0}, t);
+  t << "sequence_parallel splits over tp, which is 1; " << r;
+  return refuse(rule::sequence_parallel_needs_tp, 1, p.tp, r, t);
 }
 
 }  // namespace meshpar::inline v0

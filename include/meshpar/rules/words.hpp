@@ -19,7 +19,48 @@ struct remedy {
   fix field = fix::none;
   long value = 0;
 };
-constexpr text& operator<<(text& t, const remedy& r) { return t << name_of(r.field) << r.value; }
+constexpr text& operator<<(text& t, const remedy& r) {
+  t << name_of(r.field);
+  switch (r.field) {
+    case fix::use_f32: return t << "use f32";
+    case fix::use_f64: return t << "use f64";
+    case fix::set_recompute: return t << "none";
+    case fix::set_sequence_parallel: return t << (r.value != 0 ? "true" : "false");
+    case fix::set_ranks: return t << r.value << " ranks";
+    default: return t << r.value;
+  }
+}
+
+// What one number cannot mend: the first change, which leads on to the others, and the words for all of them.
+struct remedies {
+  remedy first{};
+  text words{};
+  constexpr remedies() = default;
+  constexpr remedies(remedy r) { *this << r; }
+  constexpr remedies& operator<<(remedy r) {
+    if (words.empty()) first = r;
+    else words << " and ";
+    words << r;
+    return *this;
+  }
+};
+
+// Names one after the other, as many as a line of an error holds; the rest is counted.
+struct listing {
+  int room;
+  text words{};
+  long names = 0, unnamed = 0;
+  template <class Name>
+  constexpr void add(const Name& name) {
+    ++names;
+    if (words.size() > room) ++unnamed;
+    else (words.empty() ? words : words << ", ") << name;
+  }
+};
+constexpr text& operator<<(text& t, const listing& l) {
+  t << l.words;
+  return l.unnamed > 0 ? t << " and " << l.unnamed << " more" : t;
+}
 
 constexpr verdict refuse(rule broken, long left, long right, remedy r, const text& why) {
   return {.broken = broken, .left = left, .right = right, .repair = r.value, .why = why, .remedy = r.field};
@@ -54,10 +95,10 @@ constexpr long largest_divisor(long whole, long from) {
 }
 
 // "whole (48) not divisible by part (5); set tp to 4"
-constexpr verdict not_divisible(rule broken, quantity whole, quantity part, remedy r) {
+constexpr verdict not_divisible(rule broken, quantity whole, quantity part, const remedies& r) {
   text t;
-  t << whole << " not divisible by " << part << "; " << r;
-  return refuse(broken, whole.n, part.n, r, t);
+  t << whole << " not divisible by " << part << "; " << r.words;
+  return refuse(broken, whole.n, part.n, r.first, t);
 }
 
 }  // namespace meshpar::inline v0
