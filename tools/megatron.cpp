@@ -74,6 +74,7 @@ class megatron {
 
   void sizes(draft& d) const {
     kv_heads(d);
+    latent_heads(d);
     width(d);
     positions(d);
     experts(d);
@@ -82,15 +83,17 @@ class megatron {
     sharding(d);
     precision(d);
     pipeline(d);
+    if (has("--nnodes") && !has("--nproc-per-node"))
+      d.warn("--nnodes: without --nproc-per-node it says no number of ranks; not checked");
     if (!d.has("micro_batch")) throw bad_input("--micro-batch-size is not given; Megatron-LM has no default for it");
   }
   void batch(draft& d) const {
     d.fall_back("global_batch", 1LL * d.values().job.micro_batch * d.values().plan.dp, by_default);
   }
-  std::optional<long long> world_size() const {
+  std::optional<long> world_size() const {
     const auto per_node = given("--nproc-per-node"), nodes = given("--nnodes");
     if (!per_node) return {};
-    return 1LL * *per_node * nodes.value_or(1);
+    return 1L * *per_node * nodes.value_or(1);
   }
 
  private:
@@ -104,6 +107,12 @@ class megatron {
       d.warn(
           "--num-query-groups: without --group-query-attention Megatron-LM does not look at it; checked with as many "
           "KV heads as heads");
+  }
+  void latent_heads(draft& d) const {
+    if (!has("--multi-latent-attention")) return;
+    if (!has("--v-head-dim")) d.fall_back("head_dim", 128, by_default);
+    latent_attention(format_, kept_,
+                     {"--multi-latent-attention", "--v-head-dim", "--qk-head-dim", "--qk-pos-emb-head-dim"}, d);
   }
   // Of an expert where there are experts.
   void width(draft& d) const {
@@ -142,6 +151,7 @@ class megatron {
     d.set("zero", 1, "--use-distributed-optimizer");
   }
   void precision(draft& d) const {
+    take_fp16(format_, kept_, "--fp16", d);
     if (!has("--grad-reduce-in-bf16")) return;
     d.set("precision.grad", "bf16", "--grad-reduce-in-bf16");
     d.set("precision.reduce", "bf16", "--grad-reduce-in-bf16");

@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,8 +53,7 @@ void add_inputs(CLI::App& app, mt::inputs& in) {
   app.add_option("--config", in.config, "our JSON: {\"model\": {}, \"job\": {}, \"plan\": {}}")->group(from);
   app.add_option("--megatron", in.megatron, "the flags of Megatron-LM in one text; or put them behind --")->group(from);
   app.add_option("--megatron-file", in.megatron_file, "the same in a file")->group(from);
-  app.add_option("--hf", in.huggingface, "config.json of Hugging Face: gpt2, llama, mixtral, qwen3_moe, deepseek_v3")
-      ->group(from);
+  app.add_option("--hf", in.huggingface, "config.json of Hugging Face: " + mt::huggingface_types())->group(from);
   app.add_option("--torchtitan", in.torchtitan, "a job file of torchtitan")->group(from);
   app.add_option("--deepspeed", in.deepspeed, "a configuration of DeepSpeed")->group(from);
   app.add_option("--world-size", in.world_size, "ranks; dp follows from it")->group(from);
