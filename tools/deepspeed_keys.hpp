@@ -25,6 +25,7 @@ inline constexpr foreign_entry deepspeed_keys[] = {
     {"communication_data_type", takes::one, means::sets, "precision.reduce", "fp32=f32 bf16=bf16 bfp16=bf16 fp16=?"},
     {"seq_parallel_communication_data_type"},
     {"tensor_parallel.autotp_size", takes::one, means::read},
+    {"tensor_parallel.tp_size", takes::one, means::read, "tensor_parallel.autotp_size"},
     {"tensor_parallel.*"},
     {"sequence_parallel_size", takes::one, means::unsupported,
      "DeepSpeed's sequence parallelism is cp with the exchange of heads here; give --cp and --context-exchange heads",

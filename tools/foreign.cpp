@@ -39,6 +39,13 @@ std::string_view nearest(std::span<const foreign_entry> table, std::string_view 
   return best;
 }
 
+// A name that only a pattern would take, next to one that has a meaning of its own.
+bool mistyped(std::span<const foreign_entry> table, std::string_view name) {
+  return std::any_of(table.begin(), table.end(), [&](const foreign_entry& e) {
+    return e.does != means::nothing && !e.name.ends_with('*') && distance(name.substr(0, 80), e.name) <= 2;
+  });
+}
+
 struct word_pair {
   std::string_view theirs, ours;
 };
@@ -139,7 +146,7 @@ const foreign_entry* foreign_format::find(std::string_view name) const {
   const auto exact = std::find_if(table.begin(), table.end(), [&](const auto& e) { return e.name == name; });
   if (exact != table.end()) return &*exact;
   const auto like = std::find_if(table.begin(), table.end(), [&](const auto& e) { return matches(e.name, name); });
-  return like == table.end() ? nullptr : &*like;
+  return like == table.end() || mistyped(table, name) ? nullptr : &*like;
 }
 
 void foreign_format::unknown(std::string_view name) const {

@@ -39,8 +39,11 @@ void add_fields(CLI::App& app, std::map<std::string, std::string>& options) {
     };
     const std::string usual = "default " + mt::written(field).dump();
     if constexpr (std::is_same_v<T, bool>) {
-      app.add_flag_callback(option, [keep] { keep("true"); }, usual + "; off with " + no)->group(group);
-      app.add_flag_callback(no, [keep] { keep("false"); })->group("");
+      app.add_flag_callback(
+             option, [keep] { keep("true"); }, usual + "; off with " + no)
+          ->group(group)
+          ->disable_flag_override();
+      app.add_flag_callback(no, [keep] { keep("false"); })->group("")->disable_flag_override();
     } else {
       app.add_option_function<std::string>(option, keep, usual)->group(group)->type_name(takes(field));
     }
@@ -95,7 +98,7 @@ int main(int argc, char** argv) {
   CLI::App& emitting = *app.add_subcommand("emit", "print a configuration that passes as a C++ header");
   add_inputs(checking, in);
   add_inputs(emitting, in);
-  checking.add_flag("--json", as_json, "print one JSON object");
+  checking.add_flag("--json", as_json, "print one JSON object")->disable_flag_override();
   emitting.add_option("--name", name, "what the constants' names begin with");
 
   std::vector<std::string> words(argv + 1, argv + argc);
