@@ -89,6 +89,8 @@ class megatron {
   }
   void batch(draft& d) const {
     d.fall_back("global_batch", 1LL * d.values().job.micro_batch * d.values().plan.dp, by_default);
+    d.fall_back("seed", 1234, by_default);
+    groups(d);
   }
   std::optional<long> world_size() const {
     const auto per_node = given("--nproc-per-node"), nodes = given("--nnodes");
@@ -123,11 +125,13 @@ class megatron {
     const bool gated = d.values().model.activation == mp::activation_kind::swiglu;
     d.fall_back("ffn", gated ? 8 * hidden / 3 / 64 * 64 : 4 * hidden, by_default);
   }
-  void positions(const draft& d) const {
+  void positions(draft& d) const {
     const auto most = given("--max-position-embeddings");
     if (most && *most < d.values().model.seq)
       throw bad_input("--max-position-embeddings is " + std::to_string(*most) + " but seq is " +
                       std::to_string(d.values().model.seq) + "; Megatron-LM needs at least as many");
+    if (!most && d.values().model.positions == mp::position_kind::learned)
+      d.warn("--max-position-embeddings is not given; Megatron-LM needs it, at least seq");
   }
   void experts(draft& d) const {
     if (d.values().model.experts == 0) return;
@@ -157,6 +161,20 @@ class megatron {
     d.set("precision.reduce", "bf16", "--grad-reduce-in-bf16");
   }
 
+  // Interleaved, Megatron-LM takes micro-batches in groups: none smaller than pp, none larger than there are.
+  void groups(const draft& d) const {
+    const char* flag = "--microbatch-group-size-per-virtual-pipeline-stage";
+    const mp::plan& p = d.values().plan;
+    const long piece = mp::capped_product(p.dp, d.values().job.micro_batch);
+    if (p.pp < 2 || p.virtual_stages < 2 || piece < 1 || d.values().job.global_batch % piece != 0) return;
+    const long all = d.values().job.global_batch / piece, group = given(flag).value_or(p.pp);
+    if (all < p.pp) return;  // a rule says so
+    if (group < p.pp || group > all || (all % group > 0 && all % group < p.pp))
+      throw bad_input("Megatron-LM takes the " + std::to_string(all) + " micro-batches of a step in groups of " +
+                      std::to_string(group) + "; none may have fewer than pp (" + std::to_string(p.pp) + "), see " +
+                      flag);
+  }
+
   // Layers as the pipeline counts them: the embedding and the loss may count as one each.
   struct counted {
     int embedding = 0, loss = 0;
@@ -175,6 +193,8 @@ class megatron {
     const counted c = counts();
     virtual_stages(d, c);
     if (d.values().plan.virtual_stages > 1) d.fall_back("schedule", "interleaved", "the virtual stages of Megatron-LM");
+    if (has("--pipeline-model-parallel-layout") && !d.has("stage_layers"))
+      throw bad_input("--pipeline-model-parallel-layout is not read; give --stage-layers");
     if (c.extra() > 0) return shares(d, c);
     ends(d);
   }
@@ -188,12 +208,18 @@ class megatron {
                       " layers over pp " + std::to_string(pp) + " are no whole number of such stages");
     d.set("virtual_stages", all / (pp * *each), flag);
   }
-  static void shares(draft& d, const counted& c) {
+  void shares(draft& d, const counted& c) const {
     const long long chunks = mp::chunk_count(d.values().plan), all = d.values().model.layers + c.extra();
-    if (chunks < 2 || chunks > mp::stage_limit || all % chunks != 0)
-      return d.warn("the pipeline counts " + std::to_string(all) +
-                    " layers with embedding and loss; they are no equal shares for " + std::to_string(chunks) +
-                    " stages, and are checked without");
+    for (const char* end : {"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"})
+      if (has(end))
+        throw bad_input(std::string(end) +
+                        " cannot stand beside counting the embedding or the loss as a layer; leave "
+                        "one of them out");
+    if (chunks < 2) return;
+    const std::string sentence = "the pipeline counts " + std::to_string(all) + " layers with embedding and loss; ";
+    if (all % chunks != 0)
+      throw bad_input(sentence + "they are no equal shares for " + std::to_string(chunks) + " stages");
+    if (chunks > mp::stage_limit) return d.warn(sentence + "checked without");
     std::vector<long long> layers(static_cast<std::size_t>(chunks), all / chunks);
     layers.front() -= c.embedding;
     layers.back() -= c.loss;

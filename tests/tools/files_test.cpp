@@ -192,6 +192,24 @@ TEST_CASE("torchtitan: pipelines, replicas, and the whole batch") {
   CHECK(titan(pipeline + "1\n", "4").values().plan.zero == 0);
 }
 
+TEST_CASE("torchtitan: what cannot be cut is refused") {
+  const auto refused = [](const std::string& parallelism) {
+    const scratch_file file("[training]\nseq_len = 64\n[parallelism]\n" + parallelism);
+    mt::inputs in = without(whole(), {"seq", "global_batch"});
+    in.torchtitan = file.path();
+    in.world_size = "6";
+    return refusal(in);
+  };
+  CHECK(refused("pipeline_parallel_degree = 3\n")
+            .ends_with("layers (4) are no equal shares for 3 stages; give --stage-layers"));
+  CHECK(refused("data_parallel_replicate_degree = 4\n").ends_with("is 4 but dp is 6; it must divide dp"));
+  CHECK(refused("data_parallel_replicate_degree = 2\n").empty());
+  const std::string two = "[training]\nseq_len = 64\n[parallelism]\npipeline_parallel_degree = 2\n";
+  CHECK(titan(two).values().plan.virtual_stages == 1);
+  for (const char* schedule : {"Interleaved1F1B", "ZBVZeroBubble", "DualPipeV"})
+    CHECK(titan(two + "pipeline_parallel_schedule = '" + schedule + "'\n").values().plan.virtual_stages == 2);
+}
+
 TEST_CASE("torchtitan: fewer bits are named, once for a section") {
   const std::string seq = "[training]\nseq_len = 32\n";
   const mt::draft d =

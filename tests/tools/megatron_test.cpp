@@ -25,7 +25,7 @@ TEST_CASE("the defaults are Megatron-LM's") {
   CHECK(of("") ==
         mt::configuration{
             .model = {.layers = 4, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 96, .seq = 64, .dropout = 0.1},
-            .job = {.global_batch = 16, .micro_batch = 2},
+            .job = {.global_batch = 16, .micro_batch = 2, .seed = 1234},
             .plan = {.dp = 8}});
   CHECK(of("--swiglu").model.ffn == 128);  // 4 * 64 * 2 / 3, down to a multiple of 64
   CHECK(of("--swiglu --ffn-hidden-size 200").model.ffn == 200);
@@ -99,7 +99,17 @@ TEST_CASE("stages of a pipeline") {
                         .plan.stage_layers) == mt::json{1, 2, 1});
   CHECK(stages("--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1") == mt::json{1, 3});
   CHECK(stages("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 1") == mt::json{1, 1, 1, 1});
-  CHECK(warned(read("--pipeline-model-parallel-size 4 " + both), "the pipeline counts 6 layers"));
+  const auto refused = [](const std::string& flags) {
+    mt::inputs in;
+    in.megatron = small + "--pipeline-model-parallel-size 4 " + flags;
+    in.world_size = "4";
+    return refusal(in);
+  };
+  CHECK(refused(both) == "the pipeline counts 6 layers with embedding and loss; they are no equal shares for 4 stages");
+  CHECK(refused(both + "--decoder-first-pipeline-num-layers 1").starts_with("--decoder-first-pipeline-num-layers can"));
+  CHECK(refused("--pipeline-model-parallel-layout 'E|t*4|L'") ==
+        "--pipeline-model-parallel-layout is not read; give --stage-layers");
+  CHECK(of(both).plan == of("").plan);
 }
 
 TEST_CASE("sharding and precision") {
