@@ -33,9 +33,10 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // The known name that a mistyped one is likely to be, or nothing.
 std::string_view nearest(std::span<const foreign_entry> table, std::string_view name) {
   std::string_view best;
-  std::size_t least = 4;  // more than three changes is another word
+  std::size_t least = std::min<std::size_t>(4, name.size() / 3 + 1);  // more changes is another word
   for (const foreign_entry& e : table)
-    if (const std::size_t d = distance(name.substr(0, 80), e.name); d < least) best = e.name, least = d;
+    if (e.name.ends_with('*')) continue;
+    else if (const std::size_t d = distance(name.substr(0, 80), e.name); d < least) best = e.name, least = d;
   return best;
 }
 

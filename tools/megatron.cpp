@@ -20,6 +20,13 @@ bool starts_a_program(const std::string& word) {
   return word.ends_with(".py") || std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
+bool is_own(const std::string& word) {
+  bool found = word == "--world-size";
+  const configuration any;
+  each_field(any, [&](const char*, const char* field, const auto&) { found = found || word == option_of(field); });
+  return found;
+}
+
 class line_reader {
  public:
   line_reader(const foreign_format& format, const std::vector<std::string>& line, draft& into)
@@ -38,6 +45,8 @@ class line_reader {
     const std::string name = w.substr(0, equals);
     if (format_.ignored.count(name) != 0) return void(values());
     const foreign_entry* entry = format_.find(name);
+    if (entry == nullptr && is_own(name))
+      throw bad_input(name + " is an option of meshpar; it stands before --, not among the flags of Megatron-LM");
     if (entry == nullptr) format_.unknown(name);
     if (!seen_.insert(name).second) throw bad_input(shown(name) + " is given twice; leave one of them out");
     take(format_, *entry, name, value(*entry, name, equals == w.npos ? nullptr : w.c_str() + equals + 1),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The command `meshpar`. Status: 0 fine, 1 a rule is broken, 2 the input cannot be read.
+#include <meshpar/version.hpp>
+
 #include "readers.hpp"
 #include "report.hpp"
 
@@ -68,22 +70,49 @@ void add_inputs(CLI::App& app, mt::inputs& in) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// A report that nobody got is no verdict.
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw mt::bad_input("cannot write to stdout; give it a place");
+}
+
 int check(const mt::inputs& in, bool as_json) {
   const mt::outcome o = mt::judge(mt::resolve(in));
-  std::fputs(as_json ? (mt::json_of(o).dump(2) + '\n').c_str() : mt::lines_of(o).c_str(), stdout);
+  print(as_json ? mt::json_of(o).dump(2) + '\n' : mt::lines_of(o));
   return o.ok() ? fine : broken;
 }
 
+// C++ keeps names with __, and those that begin with _ and a capital, for itself.
+bool is_name(const std::string& name) {
+  constexpr const char *capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                       *all = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  return !name.empty() && name.find_first_not_of(all) == name.npos && (name[0] < '0' || name[0] > '9') &&
+         name.find("__") == name.npos && !(name[0] == '_' && name.find_first_of(capitals) == 1) && name.back() != '_';
+}
+
 int emit(const mt::inputs& in, const std::string& name) {
-  if (name.empty() ||
-      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != name.npos ||
-      (name[0] >= '0' && name[0] <= '9'))
+  if (!is_name(name))
     throw mt::bad_input("--name is " + mt::in_quotes(name) + "; it must be letters, digits and _, as C++ names are");
   const mt::outcome o = mt::judge(mt::resolve(in));
-  if (o.ok() && o.built) return std::fputs(mt::header_of(o, name).c_str(), stdout), fine;
+  if (o.ok() && o.built) return print(mt::header_of(o, name)), fine;
   std::fputs(mt::lines_of(o).c_str(), stderr);
   if (o.ok()) std::fputs("refused: a header of what is not built yet would not compile\n", stderr);
   return broken;
+}
+
+int refuse(const std::string& sentence, bool as_json) {
+  std::fprintf(stderr, "meshpar: %s\n", sentence.c_str());
+  if (as_json) std::fputs((mt::json{{"ok", false}, {"error", sentence}}.dump(2) + '\n').c_str(), stdout);
+  return unreadable;
+}
+
+// What CLI11 does not know, first to last.
+std::string unexpected(const CLI::App& app) {
+  std::string all;
+  for (const std::string& word : app.remaining(true)) all += (all.empty() ? "" : " ") + word;
+  return mt::in_quotes(all) +
+         " is not known; meshpar check --help lists the options, and flags of Megatron-LM stand "
+         "behind --";
 }
 
 }  // namespace
@@ -91,6 +120,9 @@ int emit(const mt::inputs& in, const std::string& name) {
 int main(int argc, char** argv) {
   CLI::App app{"Checks a parallel plan by the rules that the compiler checks."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "meshpar " + std::to_string(MESHPAR_VERSION_MAJOR) + "." +
+                                        std::to_string(MESHPAR_VERSION_MINOR) + "." +
+                                        std::to_string(MESHPAR_VERSION_PATCH));
   mt::inputs in;
   bool as_json = false;
   std::string name = "run";
@@ -112,10 +144,11 @@ int main(int argc, char** argv) {
     return checking.parsed() ? check(in, as_json) : emit(in, name);
   } catch (const CLI::Success& e) {
     return app.exit(e);
+  } catch (const CLI::ExtrasError&) {
+    return refuse(unexpected(app), as_json);
   } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "meshpar: %s; meshpar check --help lists the options\n", mt::shown(e.what(), 200).c_str());
+    return refuse(mt::shown(e.what(), 200) + "; meshpar check --help lists the options", as_json);
   } catch (const mt::bad_input& e) {
-    std::fprintf(stderr, "meshpar: %s\n", e.what());
+    return refuse(e.what(), as_json);
   }
-  return unreadable;
 }

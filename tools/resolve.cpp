@@ -8,6 +8,13 @@ namespace meshpar_tools {
 
 namespace {
 
+// Without what editors of another system leave: the mark at the beginning, and \r at the end of lines.
+std::string unix_lines(std::string text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  std::erase(text, '\r');
+  return text;
+}
+
 std::vector<pending> read_all(const inputs& given, draft& d) {
   for (const auto& [field, text] : given.options) d.set_text(field, text, option_of(field));
   if (given.config) read_own(*given.config, d);
@@ -19,7 +26,7 @@ std::vector<pending> read_all(const inputs& given, draft& d) {
     throw bad_input("flags of Megatron-LM are given in two ways; use one of --megatron, --megatron-file and --");
   std::vector<std::string> line = given.megatron_words;
   if (given.megatron) line = split_words(*given.megatron);
-  if (given.megatron_file) line = split_words(text_of(*given.megatron_file));
+  if (given.megatron_file) line = split_words(unix_lines(text_of(*given.megatron_file)));
   if (given.megatron || given.megatron_file || !line.empty()) rest.push_back(read_megatron(line, given.ignored, d));
   return rest;
 }

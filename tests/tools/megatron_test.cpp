@@ -95,7 +95,7 @@ TEST_CASE("stages of a pipeline") {
   const std::string both = "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
   CHECK(stages("--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 1 " + both) == mt::json{2, 2});
   CHECK(mt::written(of("--pipeline-model-parallel-size 3 " + both, "3").plan.stage_layers) == mt::json{1, 2, 1});
-  CHECK(mt::written(of("--pipeline-model-parallel-size 3 --pp-partition-method type:transformer|embedding", "3")
+  CHECK(mt::written(of("--pipeline-model-parallel-size 3 --pp-partition-method 'type:transformer|embedding'", "3")
                         .plan.stage_layers) == mt::json{1, 2, 1});
   CHECK(stages("--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1") == mt::json{1, 3});
   CHECK(stages("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 1") == mt::json{1, 1, 1, 1});
@@ -144,7 +144,9 @@ TEST_CASE("words are split as a shell splits them") {
   CHECK(words("a 'b c' \"d e\"f ''") == list{"a", "b c", "d ef", ""});
   CHECK(words("a \\\n b\\ c") == list{"a", "b c"});
   CHECK(words("a # to the end\nb#c") == list{"a", "b#c"});
-  CHECK(words("'$x'") == list{"$x"});
+  CHECK(words("'$x' '|'") == list{"$x", "|"});
+  CHECK(words("\"a\\\"b\\c\"") == list{"a\"b\\c"});
+  CHECK_THROWS_AS(words("a; b"), mt::bad_input);
   CHECK_THROWS_AS(words("$x"), mt::bad_input);
   CHECK_THROWS_AS(words("\"`x`\""), mt::bad_input);
 }
