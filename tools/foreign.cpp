@@ -35,8 +35,8 @@ std::string_view nearest(std::span<const foreign_entry> table, std::string_view 
   std::string_view best;
   std::size_t least = std::min<std::size_t>(4, name.size() / 3 + 1);  // more changes is another word
   for (const foreign_entry& e : table)
-    if (e.name.ends_with('*')) continue;
-    else if (const std::size_t d = distance(name.substr(0, 80), e.name); d < least) best = e.name, least = d;
+    if (const std::size_t d = distance(name.substr(0, 80), e.name); d < least && !e.name.ends_with('*'))
+      best = e.name, least = d;
   return best;
 }
 

@@ -82,17 +82,17 @@ int check(const mt::inputs& in, bool as_json) {
   return o.ok() ? fine : broken;
 }
 
-// C++ keeps names with __, and those that begin with _ and a capital, for itself.
+// C++ keeps names that begin with _ or hold __ for itself.
 bool is_name(const std::string& name) {
-  constexpr const char *capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-                       *all = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  return !name.empty() && name.find_first_not_of(all) == name.npos && (name[0] < '0' || name[0] > '9') &&
-         name.find("__") == name.npos && !(name[0] == '_' && name.find_first_of(capitals) == 1) && name.back() != '_';
+  constexpr const char* all = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  return !name.empty() && name.find_first_not_of(all) == name.npos && (name[0] > '9' && name[0] != '_') &&
+         (name + "_").find("__") == name.npos;
 }
 
 int emit(const mt::inputs& in, const std::string& name) {
   if (!is_name(name))
-    throw mt::bad_input("--name is " + mt::in_quotes(name) + "; it must be letters, digits and _, as C++ names are");
+    throw mt::bad_input("--name is " + mt::in_quotes(name) +
+                        "; it must be letters, digits and single _ between them, with a letter first");
   const mt::outcome o = mt::judge(mt::resolve(in));
   if (o.ok() && o.built) return print(mt::header_of(o, name)), fine;
   std::fputs(mt::lines_of(o).c_str(), stderr);
@@ -102,7 +102,9 @@ int emit(const mt::inputs& in, const std::string& name) {
 
 int refuse(const std::string& sentence, bool as_json) {
   std::fprintf(stderr, "meshpar: %s\n", sentence.c_str());
-  if (as_json) std::fputs((mt::json{{"ok", false}, {"error", sentence}}.dump(2) + '\n').c_str(), stdout);
+  if (as_json)
+    std::fputs((mt::json{{"ok", false}, {"error", mt::shown(sentence, sentence.size())}}.dump(2) + '\n').c_str(),
+               stdout);
   return unreadable;
 }
 
