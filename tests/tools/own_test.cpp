@@ -203,6 +203,8 @@ TEST_CASE("the repairs that --json prints, followed one by one, mend a configura
         rules{"experts_divisible_by_ep", "top_k_fits_experts", "moe_with_tp_needs_sequence_parallel",
               "folding_products_agree"});
   CHECK(rules_while_repaired(with({{"schedule", "zb_v"}, {"pp", "2"}})) == rules{"virtual_stages_fit_schedule"});
+  const mt::json zero = mt::json_of(mt::judge(mt::resolve(with({{"norm_eps", "0"}}))));
+  CHECK(zero["violations"][0]["repair"] == mt::json{{"set", "norm_eps"}, {"to", 1e-5}});
   mt::inputs ranks = with({{"tp", "4"}, {"dp", "3"}});
   ranks.world_size = "8";
   CHECK(rules_while_repaired(ranks) == rules{"world_size_matches_plan", "global_batch_divisible"});
