@@ -210,7 +210,7 @@ class megatron {
   void virtual_stages(draft& d, const counted& c) const {
     const char* flag = "--num-layers-per-virtual-pipeline-stage";
     const auto each = given(flag);
-    const long long all = d.values().model.layers + c.extra(), pp = d.values().plan.pp;
+    const long long all = 1LL * d.values().model.layers + c.extra(), pp = d.values().plan.pp;
     if (!each || pp < 1) return;
     if (*each < 1 || all % (pp * *each) != 0)
       throw bad_input(std::string(flag) + " is " + std::to_string(*each) + ": " + std::to_string(all) +
@@ -218,7 +218,7 @@ class megatron {
     d.set("virtual_stages", all / (pp * *each), flag);
   }
   void shares(draft& d, const counted& c) const {
-    const long long chunks = mp::chunk_count(d.values().plan), all = d.values().model.layers + c.extra();
+    const long long chunks = mp::chunk_count(d.values().plan), all = 1LL * d.values().model.layers + c.extra();
     for (const char* end : {"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"})
       if (has(end))
         throw bad_input(std::string(end) +
@@ -244,7 +244,7 @@ class megatron {
           "--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: with virtual stages they are not "
           "read; give --stage-layers");
     const long long between = p.pp - (first ? 1 : 0) - (last ? 1 : 0);
-    const long long rest = d.values().model.layers - first.value_or(0) - last.value_or(0);
+    const long long rest = 1LL * d.values().model.layers - first.value_or(0) - last.value_or(0);
     if (rest < 0 || (between == 0 ? rest != 0 : rest % between != 0))
       throw bad_input("layers (" + std::to_string(d.values().model.layers) +
                       ") less those of the first and the last stage are " + std::to_string(rest) +
