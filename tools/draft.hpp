@@ -2,7 +2,9 @@
 #pragma once
 #include "values.hpp"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +23,19 @@ class draft {
   bool has(const std::string& field) const { return source_.count(field) != 0; }
   std::string source(const std::string& field) const { return has(field) ? source_.at(field) : "its default"; }
   const configuration& values() const { return values_; }
+  // The number of ranks that are started, where it is said.
+  void start(long ranks) { ranks_ = ranks; }
+  std::optional<long> ranks() const { return ranks_; }
 
-  void warn(const std::string& sentence) { warnings_.push_back(sentence); }
+  // Each sentence once: one section of a file can ask for the same with several keys.
+  void warn(const std::string& sentence) {
+    if (std::find(warnings_.begin(), warnings_.end(), sentence) == warnings_.end()) warnings_.push_back(sentence);
+  }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   configuration values_;
+  std::optional<long> ranks_;
   std::map<std::string, std::string> source_;
   std::vector<std::string> warnings_;
 };

@@ -54,6 +54,16 @@ struct words<mp::dtype> {  // those that a precision can be
   static constexpr std::array values{"f32", "f64", "bf16"};
 };
 
+// Words are found by ordinal: each enumeration has as many as values.
+template <class Enum>
+constexpr bool words_end_at(Enum last) {
+  return words<Enum>::values.size() == static_cast<std::size_t>(last) + 1;
+}
+static_assert(words_end_at(mp::norm_kind::rms) && words_end_at(mp::activation_kind::swiglu) &&
+              words_end_at(mp::position_kind::rotary) && words_end_at(mp::schedule_kind::dualpipe_v) &&
+              words_end_at(mp::recompute_kind::full) && words_end_at(mp::exchange_kind::heads) &&
+              words_end_at(mp::dtype::bf16));
+
 // Every field of a configuration, once and in the order of the aggregates: visit(aggregate, name, field). Options,
 // files, reports and emitted headers all follow this list.
 template <class Configuration, class Visit>

@@ -50,16 +50,27 @@ json parsed_json(const std::string& path, const std::string& text) {
   }
 }
 
+// toml++ goes down one call for each part of a dotted key, and searches along all of them.
+void refuse_long_keys(const std::string& path, const std::string& text) {
+  constexpr int most = 200;
+  int dots = 0;
+  for (const char c : text) {
+    if (c == '\n') dots = 0;
+    if (c == '.' && ++dots > most)
+      throw bad_input(in_quotes(path) + " has a line with more than " + std::to_string(most) + " dots; shorten it");
+  }
+}
+
 }  // namespace
 
 std::string text_of(const std::string& path) {
-  constexpr std::size_t limit = 1 << 20;
+  constexpr std::size_t limit = 1 << 17;
   std::ifstream file(path, std::ios::binary);
   std::string text(limit + 1, '\0');
   if (!file || (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()))
     throw bad_input("cannot read " + in_quotes(path) + "; name a file that exists");
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > limit) throw bad_input(in_quotes(path) + " is larger than a megabyte; name a configuration");
+  if (text.size() > limit) throw bad_input(in_quotes(path) + " is larger than 128 kB; name a configuration");
   return text;
 }
 
@@ -67,10 +78,12 @@ json json_of(const std::string& path) { return parsed_json(path, text_of(path));
 
 json toml_of(const std::string& path) {
   try {
-    const toml::table table = toml::parse(text_of(path), path);
-    std::ostringstream text;
-    text << toml::json_formatter{table};
-    return parsed_json(path, text.str());
+    const std::string text = text_of(path);
+    refuse_long_keys(path, text);
+    const toml::table table = toml::parse(text, path);
+    std::ostringstream as_json;
+    as_json << toml::json_formatter{table};
+    return parsed_json(path, as_json.str());
   } catch (const toml::parse_error& e) {
     throw bad_input(in_quotes(path) + " is not TOML: line " + std::to_string(e.source().begin.line) + ": " +
                     words_of(e));

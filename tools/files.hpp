@@ -6,7 +6,7 @@
 
 namespace meshpar_tools {
 
-// The bytes of a file, at most a megabyte.
+// The bytes of a file, at most 128 kB.
 std::string text_of(const std::string& path);
 
 // JSON and TOML as one object; keys given twice, nesting without end and what is no such text are bad_input.

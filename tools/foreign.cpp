@@ -33,10 +33,18 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // The known name that a mistyped one is likely to be, or nothing.
 std::string_view nearest(std::span<const foreign_entry> table, std::string_view name) {
   std::string_view best;
-  std::size_t least = 4;  // more than three changes is another word
+  std::size_t least = std::min<std::size_t>(4, name.size() / 3 + 1);  // more changes is another word
   for (const foreign_entry& e : table)
-    if (const std::size_t d = distance(name.substr(0, 80), e.name); d < least) best = e.name, least = d;
+    if (const std::size_t d = distance(name.substr(0, 80), e.name); d < least && !e.name.ends_with('*'))
+      best = e.name, least = d;
   return best;
+}
+
+// A name that only a pattern would take, next to one that has a meaning of its own.
+bool mistyped(std::span<const foreign_entry> table, std::string_view name) {
+  return std::any_of(table.begin(), table.end(), [&](const foreign_entry& e) {
+    return e.does != means::nothing && !e.name.ends_with('*') && distance(name.substr(0, 80), e.name) <= 2;
+  });
 }
 
 struct word_pair {
@@ -77,7 +85,8 @@ bool same_value(std::string_view a, std::string_view b) {
 }
 
 bool asks_for_nothing(const foreign_entry& entry, const json& value) {
-  if (value.is_null() || value == false || value == 0 || (value.is_structured() && value.empty())) return true;
+  if (value.is_null() || value == false || value == 0 || value == "" || (value.is_structured() && value.empty()))
+    return true;
   return !entry.value.empty() && same_value(text_of(value), entry.value);
 }
 
@@ -138,14 +147,14 @@ const foreign_entry* foreign_format::find(std::string_view name) const {
   const auto exact = std::find_if(table.begin(), table.end(), [&](const auto& e) { return e.name == name; });
   if (exact != table.end()) return &*exact;
   const auto like = std::find_if(table.begin(), table.end(), [&](const auto& e) { return matches(e.name, name); });
-  return like == table.end() ? nullptr : &*like;
+  return like == table.end() || mistyped(table, name) ? nullptr : &*like;
 }
 
 void foreign_format::unknown(std::string_view name) const {
   const std::string_view other = nearest(table, name);
   throw bad_input("unknown " + kind + " " + called(name) + "; " +
-                  (other.empty() ? "" : "did you mean " + std::string(other) + "? ") +
-                  "If it has no influence on the layout, add --ignore=" + shown(name));
+                  (other.empty() ? "if" : "did you mean " + std::string(other) + "? If") +
+                  " it has no influence on the layout, add --ignore=" + shown(name));
 }
 
 void take(const foreign_format& format, const foreign_entry& entry, const std::string& name, const json& value,
@@ -155,9 +164,33 @@ void take(const foreign_format& format, const foreign_entry& entry, const std::s
     case means::read: return keep(format, entry, name, value, kept);
     case means::nothing: return;
     case means::unsupported:
-      if (!asks_for_nothing(entry, value)) into.warn(format.called(name) + ": " + std::string(entry.what));
+      if (!asks_for_nothing(entry, value))
+        into.warn(format.called(entry.name.ends_with(".*") ? entry.name : name) + ": " + std::string(entry.what));
       return;
   }
+}
+
+void take_fp16(const foreign_format& format, const foreign_values& kept, const std::string& name, draft& into) {
+  const auto said = kept.find(name);
+  if (said == kept.end()) return;
+  if (!said->second.is_boolean())
+    throw bad_input(format.called(name) + " is " + shown(text_of(said->second)) + "; it takes true or false");
+  if (said->second == false) return;
+  into.set("precision.param", "f32", format.called(name));
+  into.warn(format.called(name) + ": fp16 is not among our types; checked as f32");
+}
+
+void latent_attention(const foreign_format& format, const foreign_values& kept, const latent_names& names,
+                      draft& into) {
+  const auto values = number(format, kept, names.values), keys = number(format, kept, names.keys),
+             rotary = number(format, kept, names.rotary);
+  if (values) into.fall_back("head_dim", *values, format.called(names.values));
+  else if (keys && rotary)
+    into.fall_back("head_dim", 1LL * *keys + *rotary, format.called(names.keys) + " + " + names.rotary);
+  into.warn(format.called(names.asked) +
+            ": latent attention (MLA) is not part of our model; latent ranks are not checked, and heads as those of "
+            "head_dim by " +
+            into.source("head_dim"));
 }
 
 foreign_values take_all(const foreign_format& format, const json& object, draft& into) {

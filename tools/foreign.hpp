@@ -61,11 +61,22 @@ std::optional<T> number(const foreign_format& format, const foreign_values& kept
   try {
     T n{};
     read(n, given->second.is_string() ? parsed(n, given->second.template get<std::string>()) : given->second);
+    if (std::is_same_v<T, int> && n < 0) not_whole();
     return n;
   } catch (const bad_input& e) {
     throw bad_input(format.called(name) + " is " + shown(text_of(given->second)) + ": it " + e.what());
   }
 }
+
+// A flag or key, where it stands, that asks for fp16.
+void take_fp16(const foreign_format& format, const foreign_values& kept, const std::string& name, draft& into);
+
+// The names of latent attention: what asks for it, and the sizes of a head's values and of the parts of its keys.
+struct latent_names {
+  std::string asked, values, keys, rotary;
+};
+// Its heads are checked as heads of the size of their values, which is what the output projection cuts.
+void latent_attention(const foreign_format& format, const foreign_values& kept, const latent_names& names, draft& into);
 
 // Every key of an object, by its dotted path.
 foreign_values take_all(const foreign_format& format, const json& object, draft& into);

@@ -29,9 +29,9 @@ const model_type& type_of(const foreign_format& format, const foreign_values& ke
   const auto said = kept.find("model_type");
   for (const model_type& t : model_types)
     if (said != kept.end() && said->second == std::string(t.name)) return t;
-  throw bad_input(said == kept.end() ? "model_type" + format.place + " is not given; it"
-                                     : format.called("model_type") + " is " + shown(text_of(said->second)) + "; it" +
-                                           " must be one of gpt2, llama, mixtral, qwen3_moe, deepseek_v3");
+  throw bad_input(format.called("model_type") + " is " +
+                  (said == kept.end() ? "not given" : shown(text_of(said->second))) + "; it must be one of " +
+                  huggingface_types());
 }
 
 class huggingface {
@@ -75,10 +75,13 @@ class huggingface {
     if (const auto n = number(format_, kept_, type_->width)) d.set("ffn", *n, format_.called(type_->width));
     if (!type_->llama) d.fall_back("ffn", 4LL * d.values().model.hidden, default_of());
   }
-  // Under latent attention a head has several sizes, and none is ours.
+  // The head_dim of a latent attention's file is its rotary part.
   void head_dim(draft& d) const {
-    const auto n = number(format_, kept_, "head_dim");
-    if (n && type_->name != "deepseek_v3") d.set("head_dim", *n, format_.called("head_dim"));
+    if (kept_.count("kv_lora_rank") != 0)
+      return latent_attention(format_, kept_, {"kv_lora_rank", "v_head_dim", "qk_nope_head_dim", "qk_rope_head_dim"},
+                              d);
+    if (const auto n = number(format_, kept_, "head_dim"); n && type_->name != "deepseek_v3")
+      d.set("head_dim", *n, format_.called("head_dim"));
   }
   void window(draft& d) const {
     const auto used = kept_.find("use_sliding_window");
@@ -109,6 +112,12 @@ class huggingface {
 };
 
 }  // namespace
+
+std::string huggingface_types() {
+  std::string all;
+  for (const model_type& t : model_types) all += (all.empty() ? "" : ", ") + std::string(t.name);
+  return all;
+}
 
 pending read_huggingface(const std::string& path, const std::set<std::string>& ignored, draft& into) {
   const foreign_format format{huggingface_keys, "key", " in " + in_quotes(path), ignored};

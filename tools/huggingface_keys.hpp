@@ -79,13 +79,12 @@ inline constexpr foreign_entry huggingface_keys[] = {
     {"ep_size"},
     {"num_nextn_predict_layers", takes::one, means::unsupported, "multi-token prediction is not part of our model"},
     // latent attention
-    {"kv_lora_rank", takes::one, means::unsupported,
-     "latent attention (MLA) is not part of our model; heads are checked, head sizes and latent ranks are not"},
+    {"kv_lora_rank", takes::one, means::read},
     {"q_lora_rank"},
-    {"qk_nope_head_dim"},
-    {"qk_rope_head_dim"},
+    {"qk_nope_head_dim", takes::one, means::read},
+    {"qk_rope_head_dim", takes::one, means::read},
     {"qk_head_dim"},
-    {"v_head_dim"},
+    {"v_head_dim", takes::one, means::read},
     // all
     {"vocab_size", takes::one, means::sets, "vocab"},
     {"tie_word_embeddings", takes::one, means::read},

@@ -20,6 +20,13 @@ bool starts_a_program(const std::string& word) {
   return word.ends_with(".py") || std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
+bool is_own(const std::string& word) {
+  bool found = word == "--world-size";
+  const configuration any;
+  each_field(any, [&](const char*, const char* field, const auto&) { found = found || word == option_of(field); });
+  return found;
+}
+
 class line_reader {
  public:
   line_reader(const foreign_format& format, const std::vector<std::string>& line, draft& into)
@@ -38,6 +45,8 @@ class line_reader {
     const std::string name = w.substr(0, equals);
     if (format_.ignored.count(name) != 0) return void(values());
     const foreign_entry* entry = format_.find(name);
+    if (entry == nullptr && is_own(name))
+      throw bad_input(name + " is an option of meshpar; it stands before --, not among the flags of Megatron-LM");
     if (entry == nullptr) format_.unknown(name);
     if (!seen_.insert(name).second) throw bad_input(shown(name) + " is given twice; leave one of them out");
     take(format_, *entry, name, value(*entry, name, equals == w.npos ? nullptr : w.c_str() + equals + 1),
@@ -74,6 +83,7 @@ class megatron {
 
   void sizes(draft& d) const {
     kv_heads(d);
+    latent_heads(d);
     width(d);
     positions(d);
     experts(d);
@@ -82,15 +92,19 @@ class megatron {
     sharding(d);
     precision(d);
     pipeline(d);
+    if (has("--nnodes") && !has("--nproc-per-node"))
+      d.warn("--nnodes: without --nproc-per-node it says no number of ranks; not checked");
     if (!d.has("micro_batch")) throw bad_input("--micro-batch-size is not given; Megatron-LM has no default for it");
   }
   void batch(draft& d) const {
     d.fall_back("global_batch", 1LL * d.values().job.micro_batch * d.values().plan.dp, by_default);
+    d.fall_back("seed", 1234, by_default);
+    groups(d);
   }
-  std::optional<long long> world_size() const {
+  std::optional<long> world_size() const {
     const auto per_node = given("--nproc-per-node"), nodes = given("--nnodes");
     if (!per_node) return {};
-    return 1LL * *per_node * nodes.value_or(1);
+    return 1L * *per_node * nodes.value_or(1);
   }
 
  private:
@@ -105,6 +119,12 @@ class megatron {
           "--num-query-groups: without --group-query-attention Megatron-LM does not look at it; checked with as many "
           "KV heads as heads");
   }
+  void latent_heads(draft& d) const {
+    if (!has("--multi-latent-attention")) return;
+    if (!has("--v-head-dim")) d.fall_back("head_dim", 128, by_default);
+    latent_attention(format_, kept_,
+                     {"--multi-latent-attention", "--v-head-dim", "--qk-head-dim", "--qk-pos-emb-head-dim"}, d);
+  }
   // Of an expert where there are experts.
   void width(draft& d) const {
     const char* flag =
@@ -114,11 +134,13 @@ class megatron {
     const bool gated = d.values().model.activation == mp::activation_kind::swiglu;
     d.fall_back("ffn", gated ? 8 * hidden / 3 / 64 * 64 : 4 * hidden, by_default);
   }
-  void positions(const draft& d) const {
+  void positions(draft& d) const {
     const auto most = given("--max-position-embeddings");
     if (most && *most < d.values().model.seq)
       throw bad_input("--max-position-embeddings is " + std::to_string(*most) + " but seq is " +
                       std::to_string(d.values().model.seq) + "; Megatron-LM needs at least as many");
+    if (!most && d.values().model.positions == mp::position_kind::learned)
+      d.warn("--max-position-embeddings is not given; Megatron-LM needs it, at least seq");
   }
   void experts(draft& d) const {
     if (d.values().model.experts == 0) return;
@@ -142,9 +164,24 @@ class megatron {
     d.set("zero", 1, "--use-distributed-optimizer");
   }
   void precision(draft& d) const {
+    take_fp16(format_, kept_, "--fp16", d);
     if (!has("--grad-reduce-in-bf16")) return;
     d.set("precision.grad", "bf16", "--grad-reduce-in-bf16");
     d.set("precision.reduce", "bf16", "--grad-reduce-in-bf16");
+  }
+
+  // Interleaved, Megatron-LM takes micro-batches in groups: none smaller than pp, none larger than there are.
+  void groups(const draft& d) const {
+    const char* flag = "--microbatch-group-size-per-virtual-pipeline-stage";
+    const mp::plan& p = d.values().plan;
+    const long piece = mp::capped_product(p.dp, d.values().job.micro_batch);
+    if (p.pp < 2 || p.virtual_stages < 2 || piece < 1 || d.values().job.global_batch % piece != 0) return;
+    const long all = d.values().job.global_batch / piece, group = given(flag).value_or(p.pp);
+    if (all < p.pp) return;  // a rule says so
+    if (group < p.pp || group > all || (all % group > 0 && all % group < p.pp))
+      throw bad_input("Megatron-LM takes the " + std::to_string(all) + " micro-batches of a step in groups of " +
+                      std::to_string(group) + "; none may have fewer than pp (" + std::to_string(p.pp) + "), see " +
+                      flag);
   }
 
   // Layers as the pipeline counts them: the embedding and the loss may count as one each.
@@ -165,25 +202,33 @@ class megatron {
     const counted c = counts();
     virtual_stages(d, c);
     if (d.values().plan.virtual_stages > 1) d.fall_back("schedule", "interleaved", "the virtual stages of Megatron-LM");
+    if (has("--pipeline-model-parallel-layout") && !d.has("stage_layers"))
+      throw bad_input("--pipeline-model-parallel-layout is not read; give --stage-layers");
     if (c.extra() > 0) return shares(d, c);
     ends(d);
   }
   void virtual_stages(draft& d, const counted& c) const {
     const char* flag = "--num-layers-per-virtual-pipeline-stage";
     const auto each = given(flag);
-    const long long all = d.values().model.layers + c.extra(), pp = d.values().plan.pp;
+    const long long all = 1LL * d.values().model.layers + c.extra(), pp = d.values().plan.pp;
     if (!each || pp < 1) return;
     if (*each < 1 || all % (pp * *each) != 0)
       throw bad_input(std::string(flag) + " is " + std::to_string(*each) + ": " + std::to_string(all) +
                       " layers over pp " + std::to_string(pp) + " are no whole number of such stages");
     d.set("virtual_stages", all / (pp * *each), flag);
   }
-  static void shares(draft& d, const counted& c) {
-    const long long chunks = mp::chunk_count(d.values().plan), all = d.values().model.layers + c.extra();
-    if (chunks < 2 || chunks > mp::stage_limit || all % chunks != 0)
-      return d.warn("the pipeline counts " + std::to_string(all) +
-                    " layers with embedding and loss; they are no equal shares for " + std::to_string(chunks) +
-                    " stages, and are checked without");
+  void shares(draft& d, const counted& c) const {
+    const long long chunks = mp::chunk_count(d.values().plan), all = 1LL * d.values().model.layers + c.extra();
+    for (const char* end : {"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"})
+      if (has(end))
+        throw bad_input(std::string(end) +
+                        " cannot stand beside counting the embedding or the loss as a layer; leave "
+                        "one of them out");
+    if (chunks < 2) return;
+    const std::string sentence = "the pipeline counts " + std::to_string(all) + " layers with embedding and loss; ";
+    if (all % chunks != 0)
+      throw bad_input(sentence + "they are no equal shares for " + std::to_string(chunks) + " stages");
+    if (chunks > mp::stage_limit) return d.warn(sentence + "checked without");
     std::vector<long long> layers(static_cast<std::size_t>(chunks), all / chunks);
     layers.front() -= c.embedding;
     layers.back() -= c.loss;
@@ -198,7 +243,7 @@ class megatron {
       return d.warn("--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: with more than " +
                     std::to_string(mp::stage_limit) + " stages they are not read");
     const long long between = p.pp - (first ? 1 : 0) - (last ? 1 : 0);
-    const long long rest = d.values().model.layers - first.value_or(0) - last.value_or(0);
+    const long long rest = 1LL * d.values().model.layers - first.value_or(0) - last.value_or(0);
     if (rest < 0 || between < 0 || (between == 0 ? rest != 0 : rest % between != 0))
       throw bad_input("layers (" + std::to_string(d.values().model.layers) +
                       ") less those of the first and the last stage are " + std::to_string(rest) +

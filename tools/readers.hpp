@@ -11,11 +11,11 @@ namespace meshpar_tools {
 
 // A reader takes what a source says at once, and returns what can be said only when all sources are read.
 struct pending {
-  std::function<void(draft&)> sizes = {};    // before the number of ranks is known
-  std::function<void(draft&)> dp = {};       // where nobody says the number of ranks
-  std::function<void(draft&)> batch = {};    // after dp
-  std::optional<long long> world_size = {};  // where the source says it
-  bool leaves_dp_open = false;               // it means a number of ranks that it does not say
+  std::function<void(draft&)> sizes = {};  // before the number of ranks is known
+  std::function<void(draft&)> dp = {};     // where nobody says the number of ranks
+  std::function<void(draft&)> batch = {};  // after dp
+  std::optional<long> world_size = {};     // where the source says it
+  bool leaves_dp_open = false;             // it means a number of ranks that it does not say
 };
 
 // The words of a command line, as a shell would split them; variables of a shell are refused.
@@ -25,6 +25,7 @@ pending read_megatron(const std::vector<std::string>& line, const std::set<std::
 pending read_huggingface(const std::string& path, const std::set<std::string>& ignored, draft& into);
 pending read_torchtitan(const std::string& path, const std::set<std::string>& ignored, draft& into);
 pending read_deepspeed(const std::string& path, const std::set<std::string>& ignored, draft& into);
+std::string huggingface_types();  // "gpt2, llama, ..."
 void read_own(const std::string& path, draft& into);
 
 // Everything that a user gives.

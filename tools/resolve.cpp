@@ -8,6 +8,13 @@ namespace meshpar_tools {
 
 namespace {
 
+// Without what editors of another system leave: the mark at the beginning, and \r at the end of lines.
+std::string unix_lines(std::string text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  std::erase(text, '\r');
+  return text;
+}
+
 std::vector<pending> read_all(const inputs& given, draft& d) {
   for (const auto& [field, text] : given.options) d.set_text(field, text, option_of(field));
   if (given.config) read_own(*given.config, d);
@@ -19,24 +26,24 @@ std::vector<pending> read_all(const inputs& given, draft& d) {
     throw bad_input("flags of Megatron-LM are given in two ways; use one of --megatron, --megatron-file and --");
   std::vector<std::string> line = given.megatron_words;
   if (given.megatron) line = split_words(*given.megatron);
-  if (given.megatron_file) line = split_words(text_of(*given.megatron_file));
+  if (given.megatron_file) line = split_words(unix_lines(text_of(*given.megatron_file)));
   if (given.megatron || given.megatron_file || !line.empty()) rest.push_back(read_megatron(line, given.ignored, d));
   return rest;
 }
 
-long long as_world_size(const std::string& text) {
+long as_world_size(const std::string& text) {
   int n = 0;
   try {
     read(n, parsed(n, text));
   } catch (const bad_input& e) {
     throw bad_input("--world-size is " + shown(text) + ": it " + e.what());
   }
-  if (n == 0) throw bad_input("--world-size is 0; there is at least one rank");
+  if (n < 1) throw bad_input("--world-size is " + std::to_string(n) + "; there is at least one rank");
   return n;
 }
 
-std::optional<long long> world_size_of(const inputs& given, const std::vector<pending>& rest) {
-  std::optional<long long> world;
+std::optional<long> world_size_of(const inputs& given, const std::vector<pending>& rest) {
+  std::optional<long> world;
   if (given.world_size) world = as_world_size(*given.world_size);
   for (const pending& p : rest) {
     if (world && p.world_size && *world != *p.world_size)
@@ -47,35 +54,12 @@ std::optional<long long> world_size_of(const inputs& given, const std::vector<pe
   return world;
 }
 
-// More ranks than any machine has would also leave the range of the rules' arithmetic.
-void refuse_huge(const mp::plan& p) {
-  const auto product = [](auto... extents) { return (1.0 * ... * std::max(extents, 1)); };
-  constexpr double most = 1 << 30;
-  if (product(p.pp, p.virtual_stages) > most || product(p.pp, p.dp, p.cp, p.tp) > most ||
-      product(p.edp, p.ep, p.etp) > most)
-    throw bad_input(
-        "the plan has more than 2^30 ranks or stages; give smaller pp, dp, cp, tp, edp, ep, etp, virtual_stages");
-}
-
-std::string product(const mp::plan& p) {
-  return "pp * cp * tp = " + std::to_string(p.pp) + " * " + std::to_string(p.cp) + " * " + std::to_string(p.tp);
-}
-
-// Either the ranks of the other axes divide the world and leave dp, or the product must be the world.
-void match_world(draft& d, long long ranks) {
+// What the other axes leave of the ranks is dp, where nobody says it; a rule says when the product is another.
+void match_world(draft& d, long ranks) {
+  d.start(ranks);
   const mp::plan& p = d.values().plan;
-  refuse_huge(p);
-  const long long others = 1LL * p.pp * p.cp * p.tp;
-  if (others < 1) return;  // a rule says so
-  if (d.has("dp")) {
-    if (const mp::verdict v = mp::world_size_matches_plan(p, static_cast<long>(ranks)); !v.holds())
-      throw bad_input(std::string("world_size_matches_plan: ") + v.why.c_str());
-    return;
-  }
-  if (ranks % others != 0)
-    throw bad_input("world size " + std::to_string(ranks) + " is no multiple of " + product(p) + " = " +
-                    std::to_string(others) + "; start as many ranks as dp such groups have");
-  d.set("dp", ranks / others, "the world size");
+  const long others = mp::capped_product(p.pp, mp::capped_product(p.cp, p.tp));
+  if (!d.has("dp") && others > 0) d.set("dp", std::max(ranks / others, 1L), "the world size");
 }
 
 void find_dp(draft& d, const std::vector<pending>& rest) {
@@ -113,7 +97,6 @@ draft resolve(const inputs& given) {
     if (p.sizes) p.sizes(d);
   if (const auto ranks = world_size_of(given, rest)) match_world(d, *ranks);
   else find_dp(d, rest);
-  refuse_huge(d.values().plan);
   for (const pending& p : rest)
     if (p.batch) p.batch(d);
   require_sizes(d);

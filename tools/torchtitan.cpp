@@ -24,6 +24,7 @@ class torchtitan {
     micro_batch(d);
   }
   void batch(draft& d) const {
+    whole_replicas(d);
     const char* key = "training.global_batch_size";
     if (!left_open(key)) return d.set("global_batch", *given(key), format_.called(key));
     d.fall_back("global_batch", 1LL * local_batch() * d.values().plan.dp, by_default);
@@ -36,6 +37,12 @@ class torchtitan {
   }
 
  private:
+  void whole_replicas(const draft& d) const {
+    const int dp = d.values().plan.dp;
+    if (replicas() < 1 || dp % replicas() == 0) return;
+    throw bad_input(format_.called("parallelism.data_parallel_replicate_degree") + " is " + std::to_string(replicas()) +
+                    " but dp is " + std::to_string(dp) + "; it must divide dp");
+  }
   std::optional<int> given(const char* key) const { return number(format_, kept_, key); }
   bool left_open(const char* key) const {
     const auto said = kept_.find(key);
@@ -83,8 +90,17 @@ class torchtitan {
       throw bad_input(format_.called("parallelism.pipeline_parallel_layers_per_stage") + " is " +
                       std::to_string(*each) + ": layers (" + std::to_string(layers) + ") over pp (" +
                       std::to_string(pp) + ") are no whole number of such stages");
-    if (pp > 1 && d.values().plan.schedule == mp::schedule_kind::interleaved)
+    const mp::schedule_kind schedule = d.values().plan.schedule;
+    if (pp > 1 && schedule != mp::schedule_kind::gpipe && schedule != mp::schedule_kind::one_f_one_b)
       d.fall_back("virtual_stages", 2, by_default);
+    equal_stages(d);
+  }
+  void equal_stages(const draft& d) const {
+    const long chunks = mp::chunk_count(d.values().plan);
+    if (d.values().plan.pp < 2 || chunks < 1 || d.has("stage_layers") || d.values().model.layers % chunks == 0) return;
+    throw bad_input(format_.called("parallelism.pipeline_parallel_degree") + ": layers (" +
+                    std::to_string(d.values().model.layers) + ") are no equal shares for " + std::to_string(chunks) +
+                    " stages; give --stage-layers");
   }
   // A pipeline cuts the local batch; without one it is a single micro-batch.
   void micro_batch(draft& d) const {

@@ -10,8 +10,7 @@ namespace meshpar_tools {
 
 namespace {
 
-constexpr int most = std::numeric_limits<int>::max();
-[[noreturn]] void not_whole() { throw bad_input("must be a whole number from 0 to " + std::to_string(most)); }
+constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
 [[noreturn]] void no_seed() { throw bad_input("must be a whole number from 0 to 18446744073709551615"); }
 [[noreturn]] void no_number() { throw bad_input("must be a finite number"); }
 [[noreturn]] void no_bool() { throw bad_input("must be true or false"); }
@@ -28,9 +27,13 @@ bool from_text(std::string_view text, T& value) {
 
 }  // namespace
 
+void not_whole() { throw bad_input("must be a whole number from 0 to " + std::to_string(most)); }
+
 void read(int& field, const json& value) {
-  if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<long long>() >= 0)) not_whole();
-  if (value.get<unsigned long long>() > static_cast<unsigned long long>(most)) not_whole();
+  if (!value.is_number_integer()) not_whole();
+  if (value.is_number_unsigned() ? value.get<unsigned long long>() > static_cast<unsigned long long>(most)
+                                 : value.get<long long>() < least || value.get<long long>() > most)
+    not_whole();
   field = value.get<int>();
 }
 

@@ -13,7 +13,7 @@ namespace meshpar_tools {
 using json = nlohmann::ordered_json;
 
 // A field from JSON, from the text of an option, and back to JSON. What a field cannot hold is bad_input that says what
-// the field takes; the caller adds where the value came from.
+// the field takes; the caller adds where the value came from. A negative size can be held: a rule refuses it.
 void read(int& field, const json& value);
 void read(unsigned long long& field, const json& value);
 void read(double& field, const json& value);
@@ -28,6 +28,8 @@ void read(Enum& field, const json& value) {
   }
   throw bad_input("must be one of " + all);
 }
+
+[[noreturn]] void not_whole();
 
 json parsed(int, std::string_view text);
 json parsed(unsigned long long, std::string_view text);

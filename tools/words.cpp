@@ -22,7 +22,7 @@ class splitter {
     if (c == '\'' || c == '"') return quote(c);
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return end_word();
     if (c == '#' && !in_word_) return skip_line();
-    if (c == '$' || c == '`') variable();
+    if (c == '$' || c == '`' || c == ';' || c == '|' || c == '&' || c == '<' || c == '>') of_a_shell();
     put(c);
   }
   void escaped() {
@@ -32,14 +32,19 @@ class splitter {
   void quote(char mark) {
     in_word_ = true;
     for (; at_ < text_.size() && text_[at_] != mark; ++at_) {
-      if (mark == '"' && (text_[at_] == '$' || text_[at_] == '`')) ++at_, variable();
+      if (mark == '"' && (text_[at_] == '$' || text_[at_] == '`')) ++at_, of_a_shell();
+      if (mark == '"' && text_[at_] == '\\' && is_escaped(at_ + 1)) ++at_;
       word_ += text_[at_];
     }
     if (at_++ == text_.size()) throw bad_input(std::string("the flags open a quote ") + mark + " and do not close it");
   }
-  [[noreturn]] void variable() const {
+  bool is_escaped(std::size_t at) const {  // within "
+    return at < text_.size() && std::string_view("\"\\$`").find(text_[at]) != std::string_view::npos;
+  }
+  [[noreturn]] void of_a_shell() const {
     const std::string rest = text_.substr(at_ - 1, 40);
-    throw bad_input(in_quotes(rest.substr(0, rest.find_first_of(" \t\r\n"))) + " is for a shell; write its value");
+    throw bad_input(in_quotes(rest.substr(0, rest.find_first_of(" \t\r\n"))) +
+                    " is for a shell; write what it stands for, in quotes if it is meant");
   }
   void skip_line() {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;

@@ -123,6 +123,7 @@ TEST_CASE("deepseek_v3: latent attention, shared experts and dense layers are na
                                             .hidden = 7168,
                                             .heads = 128,
                                             .kv_heads = 128,
+                                            .head_dim = 128,
                                             .ffn = 2048,
                                             .vocab = 129280,
                                             .seq = 64,
@@ -132,6 +133,21 @@ TEST_CASE("deepseek_v3: latent attention, shared experts and dense layers are na
   for (const char* key :
        {"kv_lora_rank", "n_shared_experts", "first_k_dense_replace", "num_nextn_predict_layers", "quantization_config"})
     CHECK(warned(d, std::string(key) + " in"));
+}
+
+TEST_CASE("latent attention: heads are those of its values, or of both parts of its keys") {
+  const auto head_dim = [](const std::string& keys, const std::string& source) {
+    const mt::draft d = hf(R"({"model_type": "deepseek_v3", "num_hidden_layers": 2, "hidden_size": 2048,
+      "num_attention_heads": 24, "num_key_value_heads": 24, "moe_intermediate_size": 64, "n_routed_experts": 8,
+      "num_experts_per_tok": 2, "vocab_size": 96, "kv_lora_rank": 512)" +
+                           keys + "}");
+    CHECK(d.warnings().front().find("head_dim by " + source) != std::string::npos);
+    return d.values().model.head_dim;
+  };
+  const std::string parts = R"(, "qk_nope_head_dim": 96, "qk_rope_head_dim": 32, "head_dim": 32)";
+  CHECK(head_dim(parts + R"(, "v_head_dim": 64)", "v_head_dim in ") == 64);
+  CHECK(head_dim(parts, "qk_nope_head_dim in ") == 128);
+  CHECK(head_dim("", "its default") == 0);
 }
 
 TEST_CASE("longer sequences than the model was made for") {
@@ -176,6 +192,38 @@ TEST_CASE("torchtitan: pipelines, replicas, and the whole batch") {
   CHECK(titan(pipeline + "1\n", "4").values().plan.zero == 0);
 }
 
+TEST_CASE("torchtitan: what cannot be cut is refused") {
+  const auto refused = [](const std::string& parallelism) {
+    const scratch_file file("[training]\nseq_len = 64\n[parallelism]\n" + parallelism);
+    mt::inputs in = without(whole(), {"seq", "global_batch"});
+    in.torchtitan = file.path();
+    in.world_size = "6";
+    return refusal(in);
+  };
+  CHECK(refused("pipeline_parallel_degree = 3\n")
+            .ends_with("layers (4) are no equal shares for 3 stages; give --stage-layers"));
+  CHECK(refused("data_parallel_replicate_degree = 4\n").ends_with("is 4 but dp is 6; it must divide dp"));
+  CHECK(refused("data_parallel_replicate_degree = 2\n").empty());
+  const std::string two = "[training]\nseq_len = 64\n[parallelism]\npipeline_parallel_degree = 2\n";
+  CHECK(titan(two).values().plan.virtual_stages == 1);
+  for (const char* schedule : {"Interleaved1F1B", "ZBVZeroBubble", "DualPipeV"})
+    CHECK(titan(two + "pipeline_parallel_schedule = '" + schedule + "'\n").values().plan.virtual_stages == 2);
+}
+
+TEST_CASE("torchtitan: fewer bits are named, once for a section") {
+  const std::string seq = "[training]\nseq_len = 32\n";
+  const mt::draft d =
+      titan(seq +
+            "[model]\nconverters = 'float8'\n[float8]\nfilter_fqns = 'output'\nrecipe_name = 'rowwise'\n"
+            "[mx]\nrecipe_name = 'mxfp8'\n");
+  CHECK(warned(d, "model.converters in"));
+  CHECK(warned(d, "float8.* in"));
+  CHECK(warned(d, "mx.* in"));
+  CHECK(d.warnings().size() == 3);
+  CHECK(titan(seq + "[model]\nconverters = ''\n").warnings().empty());
+  CHECK(titan(seq + "[model]\nconverters = []\n").warnings().empty());
+}
+
 TEST_CASE("deepspeed: one of the batch sizes and dp may be left out") {
   const auto batch = [](const mt::draft& d) {
     return mt::json{d.values().job.global_batch, d.values().job.micro_batch, d.values().plan.dp};
@@ -188,6 +236,30 @@ TEST_CASE("deepspeed: one of the batch sizes and dp may be left out") {
   CHECK(batch(deepspeed("{" + all + "," + micro + "}", "4")) == mt::json{48, 2, 4});
 }
 
+TEST_CASE("deepspeed: the whole batch or the micro-batch alone means one step of accumulation") {
+  const mt::draft whole_batch = deepspeed(R"({"train_batch_size": 48})", "4");
+  CHECK(whole_batch.values().job.micro_batch == 12);
+  CHECK(warned(whole_batch, "train_batch_size in"));
+  const mt::draft micro = deepspeed(R"({"train_micro_batch_size_per_gpu": 3})", "4");
+  CHECK(micro.values().job.global_batch == 12);
+  CHECK(warned(micro, "train_micro_batch_size_per_gpu in"));
+  mt::inputs in = without(whole(), {"global_batch"});
+  const scratch_file steps(R"({"gradient_accumulation_steps": 6})");
+  in.deepspeed = steps.path();
+  in.world_size = "4";
+  CHECK(refusal(in) == "not given: global_batch; add --global-batch N");
+}
+
+TEST_CASE("deepspeed: an autotp_size of 0 is off") {
+  const auto tp = [](const std::string& size) {
+    return deepspeed(R"({"train_batch_size": 8, "tensor_parallel": {"autotp_size": )" + size + "}}", "4")
+        .values()
+        .plan.tp;
+  };
+  CHECK(tp("0") == 1);
+  CHECK(tp("2") == 2);
+}
+
 TEST_CASE("deepspeed: ZeRO and precision") {
   const std::string batch = R"("train_batch_size": 8, "train_micro_batch_size_per_gpu": 1)";
   const mt::draft d = deepspeed("{" + batch + R"(, "zero_optimization": {"stage": 3, "overlap_comm": true},
@@ -198,6 +270,11 @@ TEST_CASE("deepspeed: ZeRO and precision") {
   CHECK(warned(d, "gradient_clipping in"));
   CHECK(warned(deepspeed("{" + batch + R"(, "fp16": {"enabled": true}})", "8"), "fp16.enabled in"));
   CHECK(deepspeed("{" + batch + R"(, "bf16": {"enabled": false}})", "8").values().plan.precision == mp::all_f32);
+  const scratch_file both("{" + batch + R"(, "bf16": {"enabled": true}, "fp16": {"enabled": true}})");
+  mt::inputs in = without(whole(), {"global_batch"});
+  in.deepspeed = both.path();
+  CHECK(refusal(in) == "precision.param is \"bf16\" by bf16.enabled in '" + both.path() +
+                           "' and \"f32\" by fp16.enabled in '" + both.path() + "'; leave one of them out");
 }
 
 TEST_CASE("sources join: what one leaves open another says") {

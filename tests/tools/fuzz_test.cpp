@@ -103,8 +103,8 @@ TEST_CASE("the sample is fit: a third is accepted, and every rule is broken") {
   }
 }
 
-// What a file cannot say, constants can: there the compiler has to refuse what the command does not read.
-TEST_CASE("what the command does not read does not compile") {
+// Sizes far out of range are violations for both; what a file cannot say, constants can, and they do not compile.
+TEST_CASE("what is out of every range is refused by the command and does not compile") {
   constexpr auto refused = [](auto change) {
     constexpr setup s = with(decltype(change){});
     return mp::broken_entries(s.m, s.j, s.p) != 0;
@@ -113,17 +113,17 @@ TEST_CASE("what the command does not read does not compile") {
       "--layers 4 --hidden 64 --heads 8 --ffn 128 --vocab 250 --seq 64 --global-batch 16 --micro-batch 2";
   CHECK(asked(whole).status == 0);
   static_assert(refused([](setup& s) { s.p.tp = -1; }));
-  CHECK(asked(whole + " --tp -1").status == 2);
+  CHECK(asked(whole + " --tp -1").status == 1);
   static_assert(refused([](setup& s) { s.m.kv_heads = -8; }));
-  CHECK(asked(whole + " --kv-heads -8").status == 2);
+  CHECK(asked(whole + " --kv-heads -8").status == 1);
   static_assert(refused([](setup& s) { s.p.dp = s.p.cp = 1 << 16; }));
-  CHECK(asked(whole + " --dp 65536 --cp 65536").status == 2);
+  CHECK(asked(whole + " --dp 65536 --cp 65536").status == 1);
   static_assert(refused([](setup& s) { s.p.ep = s.p.etp = 1 << 16; }));
-  CHECK(asked(whole + " --ep 65536 --etp 65536").status == 2);
+  CHECK(asked(whole + " --ep 65536 --etp 65536").status == 1);
   static_assert(refused([](setup& s) { s.p.pp = s.p.virtual_stages = 1 << 16; }));
-  CHECK(asked(whole + " --pp 65536 --virtual-stages 65536").status == 2);
+  CHECK(asked(whole + " --pp 65536 --virtual-stages 65536").status == 1);
   static_assert(refused([](setup& s) { s.p.pp = 0, s.p.stage_layers[0] = 4; }));
-  CHECK(asked(whole + " --pp 0 --stage-layers 4").status == 2);
+  CHECK(asked(whole + " --pp 0 --stage-layers 4").status == 1);
   static_assert(refused([](setup& s) { s.m.dropout = std::numeric_limits<double>::quiet_NaN(); }));
   CHECK(asked(whole + " --dropout nan").status == 2);
   static_assert(refused([](setup& s) { s.p.precision.grad = mp::dtype::i32; }));

@@ -25,7 +25,7 @@ TEST_CASE("the defaults are Megatron-LM's") {
   CHECK(of("") ==
         mt::configuration{
             .model = {.layers = 4, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 96, .seq = 64, .dropout = 0.1},
-            .job = {.global_batch = 16, .micro_batch = 2},
+            .job = {.global_batch = 16, .micro_batch = 2, .seed = 1234},
             .plan = {.dp = 8}});
   CHECK(of("--swiglu").model.ffn == 128);  // 4 * 64 * 2 / 3, down to a multiple of 64
   CHECK(of("--swiglu --ffn-hidden-size 200").model.ffn == 200);
@@ -95,14 +95,24 @@ TEST_CASE("stages of a pipeline") {
   const std::string both = "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
   CHECK(stages("--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 1 " + both) == mt::json{2, 2});
   CHECK(mt::written(of("--pipeline-model-parallel-size 3 " + both, "3").plan.stage_layers) == mt::json{1, 2, 1});
-  CHECK(mt::written(of("--pipeline-model-parallel-size 3 --pp-partition-method type:transformer|embedding", "3")
+  CHECK(mt::written(of("--pipeline-model-parallel-size 3 --pp-partition-method 'type:transformer|embedding'", "3")
                         .plan.stage_layers) == mt::json{1, 2, 1});
   CHECK(stages("--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1") == mt::json{1, 3});
   CHECK(stages("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 1") == mt::json{1, 1, 1, 1});
   CHECK(stages("--decoder-last-pipeline-num-layers 4") == mt::json{4});
   CHECK(stages("--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
                "--decoder-first-pipeline-num-layers 2") == mt::json{1, 1, 1, 1});
-  CHECK(warned(read("--pipeline-model-parallel-size 4 " + both), "the pipeline counts 6 layers"));
+  const auto refused = [](const std::string& flags) {
+    mt::inputs in;
+    in.megatron = small + "--pipeline-model-parallel-size 4 " + flags;
+    in.world_size = "4";
+    return refusal(in);
+  };
+  CHECK(refused(both) == "the pipeline counts 6 layers with embedding and loss; they are no equal shares for 4 stages");
+  CHECK(refused(both + "--decoder-first-pipeline-num-layers 1").starts_with("--decoder-first-pipeline-num-layers can"));
+  CHECK(refused("--pipeline-model-parallel-layout 'E|t*4|L'") ==
+        "--pipeline-model-parallel-layout is not read; give --stage-layers");
+  CHECK(of(both).plan == of("").plan);
 }
 
 TEST_CASE("sharding and precision") {
@@ -137,7 +147,9 @@ TEST_CASE("words are split as a shell splits them") {
   CHECK(words("a 'b c' \"d e\"f ''") == list{"a", "b c", "d ef", ""});
   CHECK(words("a \\\n b\\ c") == list{"a", "b c"});
   CHECK(words("a # to the end\nb#c") == list{"a", "b#c"});
-  CHECK(words("'$x'") == list{"$x"});
+  CHECK(words("'$x' '|'") == list{"$x", "|"});
+  CHECK(words("\"a\\\"b\\c\"") == list{"a\"b\\c"});
+  CHECK_THROWS_AS(words("a; b"), mt::bad_input);
   CHECK_THROWS_AS(words("$x"), mt::bad_input);
   CHECK_THROWS_AS(words("\"`x`\""), mt::bad_input);
 }

@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <deque>
+#include <map>
+#include <set>
+
 namespace {
 
 // Another value than the default, for a field of any type.
@@ -86,7 +90,7 @@ TEST_CASE("what --json prints is JSON, and is read back as the same configuratio
                  {"sentence", "global_batch (16) not divisible by dp * micro_batch (3); set global_batch to 18"},
                  {"left", 16},
                  {"right", 3},
-                 {"repair", 18}});
+                 {"repair", {{"set", "global_batch"}, {"to", 18}}}});
   CHECK(printed["warnings"] == mt::json{"feature_not_built_yet: not built yet: zero (1); set zero to 0"});
   CHECK(printed["plan"]["precision"]["param"] == "bf16");
 
@@ -115,7 +119,96 @@ TEST_CASE("the number of ranks gives dp, or must agree with it") {
   CHECK(mt::resolve(in).values().plan.dp == 4);
   in.options["dp"] = "4";
   CHECK(mt::resolve(in).values().plan.dp == 4);
-  in.options["dp"] = "2";
-  CHECK(refusal(in) ==
-        "world_size_matches_plan: ranks (16) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8; start 8 ranks");
+}
+
+TEST_CASE("another number of ranks is a violation, beside all others") {
+  const auto sentences = [](const mt::inputs& in) {
+    std::vector<std::string> all;
+    for (const mp::verdict& v : mt::judge(mt::resolve(in)).violations) all.push_back(mt::sentence_of(v));
+    return all;
+  };
+  using lines = std::vector<std::string>;
+  mt::inputs in = whole();
+  in.options.insert({{"tp", "4"}, {"dp", "2"}, {"dropout", "1"}});
+  in.world_size = "16";
+  CHECK(sentences(in) ==
+        lines{"world_size_matches_plan: ranks (16) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8; start 8 ranks",
+              "values_in_range: dropout (1) must be at least 0 and below 1; set dropout to 0"});
+  in.options.erase("dropout");
+  in.options.erase("dp");
+  in.world_size = "10";
+  CHECK(sentences(in) ==
+        lines{"world_size_matches_plan: ranks (10) are not pp * dp * cp * tp = 1 * 2 * 1 * 4 = 8; start 8 ranks"});
+  in.world_size = "3";
+  CHECK(sentences(in) ==
+        lines{"world_size_matches_plan: ranks (3) are not pp * dp * cp * tp = 1 * 1 * 1 * 4 = 4; start 4 ranks"});
+  in.options["tp"] = "-4";
+  CHECK(sentences(in) == lines{"positive_sizes: tp (-4) must be at least 1; set tp to 1"});
+}
+
+namespace {
+
+void apply(const mt::json& repair, mt::json& configuration, mt::inputs& in) {
+  const std::string field = repair["set"];
+  if (field == "world_size") return void(in.world_size = repair["to"].dump());
+  const mt::configuration any;
+  bool found = false;
+  mt::each_field(any, [&](const char* group, const std::string& name, const auto&) {
+    if (name != field) return;
+    const auto dot = name.find('.');
+    mt::json& part = configuration[group];
+    (dot == name.npos ? part[name] : part[name.substr(0, dot)][name.substr(dot + 1)]) = repair["to"];
+    found = true;
+  });
+  CHECK_MESSAGE(found, field);
+}
+
+// The rules that `in` breaks while the first repair that --json prints is followed, until nothing is broken.
+std::set<std::string> rules_while_repaired(mt::inputs in) {
+  std::set<std::string> rules;
+  std::deque<scratch_file> files;
+  while (files.size() < 40) {
+    mt::json said = mt::json_of(mt::judge(mt::resolve(in)));
+    if (said["ok"] == true) return rules;
+    const mt::json first = said["violations"][0];
+    INFO(first.dump());
+    REQUIRE(first["repair"].is_object());
+    rules.insert(first["rule"]);
+    apply(first["repair"], said, in);
+    in.options.clear();
+    in.config = files.emplace_back(said.dump()).path();
+  }
+  FAIL("40 repairs do not mend it");
+  return rules;
+}
+
+mt::inputs with(std::map<std::string, std::string> options) {
+  mt::inputs in = whole();
+  for (const auto& [field, text] : options) in.options[field] = text;
+  return in;
+}
+
+}  // namespace
+
+TEST_CASE("the repairs that --json prints, followed one by one, mend a configuration") {
+  using rules = std::set<std::string>;
+  CHECK(rules_while_repaired(with({{"norm_eps", "0"}, {"dropout", "1.5"}, {"rope_theta", "-1"}, {"zero", "7"}})) ==
+        rules{"values_in_range"});
+  CHECK(rules_while_repaired(with({{"sequence_parallel", "true"}})) == rules{"sequence_parallel_needs_tp"});
+  CHECK(rules_while_repaired(with({{"precision.param", "bf16"}, {"precision.moments", "bf16"}})) ==
+        rules{"precision_is_supported"});
+  CHECK(rules_while_repaired(with({{"precision.param", "f64"}})) == rules{"precision_is_supported"});
+  CHECK(rules_while_repaired(with({{"layers", "5"}, {"pp", "3"}})) == rules{"layers_divisible_by_pp"});
+  CHECK(rules_while_repaired(with({{"pp", "2"}, {"stage_layers", "2,3"}})) == rules{"stage_layers_add_up"});
+  CHECK(rules_while_repaired(with({{"pp", "2"}, {"stage_layers", "4"}})) == rules{"stage_layers_add_up"});
+  CHECK(rules_while_repaired(with({{"tp", "-2"}, {"layers", "0"}, {"kv_heads", "-1"}})) == rules{"positive_sizes"});
+  CHECK(rules_while_repaired(with({{"experts", "6"}, {"ep", "4"}, {"tp", "2"}})) ==
+        rules{"experts_divisible_by_ep", "top_k_fits_experts", "moe_with_tp_needs_sequence_parallel",
+              "folding_products_agree"});
+  CHECK(rules_while_repaired(with({{"schedule", "zb_v"}, {"pp", "2"}})) == rules{"virtual_stages_fit_schedule"});
+  const mt::json zero = mt::json_of(mt::judge(mt::resolve(with({{"norm_eps", "0"}}))));
+  CHECK(zero["violations"][0]["repair"] == mt::json{{"set", "norm_eps"}, {"to", 1e-5}});
+  mt::inputs ranks = with({{"tp", "4"}, {"dp", "3"}});
+  ranks.world_size = "8";
+  CHECK(rules_while_repaired(ranks) == rules{"world_size_matches_plan", "global_batch_divisible"});
 }
