@@ -143,7 +143,7 @@ TEST_CASE("another number of ranks is a violation, beside all others") {
   CHECK(sentences(in) ==
         lines{"world_size_matches_plan: ranks (3) are not pp * dp * cp * tp = 1 * 1 * 1 * 4 = 4; start 4 ranks"});
   in.options["tp"] = "-4";
-  CHECK(sentences(in) == lines{"positive_sizes: tp (-4) must be at least 1; set tp to 1"});
+  CHECK(sentences(in) == lines{"positive_sizes: tp (-4) must be at least 1; set tp to 1 or more"});
 }
 
 namespace {
