@@ -200,8 +200,8 @@ class rank_engine : public messages {
 
   void wait_for(long number) {
     const ticket t = ticket_of(number);
-    const pieces_of pieces(*t.f);
     flight& f = *t.f;
+    const pieces_of pieces(f);
     wait_until(
         t.g, t.what, number, [&] { return ticket_of(number).done; },
         [&](int q) {

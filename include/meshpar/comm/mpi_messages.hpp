@@ -11,9 +11,9 @@ class messages : public collectives {
 
  protected:
   flight& fresh_message(group_state& g, const call& what) {
-    const auto idle = std::ranges::find_if(messages_, [](const auto& f) { return !f->active(); });
-    if (idle == messages_.end()) messages_.emplace_back(new flight)->pieces.resize(2);
-    flight& f = idle == messages_.end() ? *messages_.back() : **idle;
+    auto idle = std::ranges::find_if(messages_, [](const auto& f) { return !f->active(); });
+    if (idle == messages_.end()) idle = messages_.emplace(idle, new flight);
+    flight& f = **idle;
     f.g = &g;
     f.what = what;
     f.sending = 0;
