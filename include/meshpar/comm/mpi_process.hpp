@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+#include <meshpar/comm/mpi_engine.hpp>
+
+namespace meshpar::inline v0::processes {
+
+// The rank of this process: its engine, the thread that makes progress while the rank computes, and the runs.
+class process : public rank_engine {
+ public:
+  process(MPI_Comm wire, int rank, int size, bool crowded, mpi_options options)
+      : rank_engine(wire, rank, size, crowded, options), comm_(wire), thread_([this] { make_progress(); }) {}
+  ~process() { stop(); }
+
+  void begin_run() {
+    const std::lock_guard lock(mutex_);
+    if (failed_) throw run_aborted(failure_);
+    ended_ = false;
+    last_ = {};
+  }
+
+  // Tells all ranks, which end their waits.
+  void fail(std::string message) {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    if (message.starts_with(me_text())) message.erase(0, me_text().size());
+    mark_failed("rank " + std::to_string(rank_) + " failed: " + message);
+    mine_ = true;
+    for (int r = 0; r < size_; ++r)
+      if (r != rank_) tell(r, packet_kind::failed, failure_);
+    flush(1);
+  }
+
+  // Returns when all ranks have come here; throws what failed.
+  void end_run() {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) {
+      ended_ = true;
+      for (int r = 0; r < size_; ++r)
+        if (r != rank_) tell(r, packet_kind::ended, status(), nullptr, run_);
+      const auto misses = [&](int r) { return r != rank_ && runs_ended_[static_cast<std::size_t>(r)] <= run_; };
+      const auto done = [&] {
+        for (int r = 0; r < size_; ++r)
+          if (misses(r)) return false;
+        return true;
+      };
+      try {
+        wait_until(nullptr, {}, -1, done, misses);
+      } catch (const run_aborted&) {
+      } catch (const comm_error& e) {
+        mark_failed(e.what());
+        mine_ = true;
+      }
+      ++run_;
+    }
+    if (failed_ && mine_) throw comm_error(failure_);
+    if (failed_) throw run_aborted(failure_);
+  }
+
+  bool failed() {
+    const std::lock_guard lock(mutex_);
+    return failed_;
+  }
+
+  // All ranks come here, or this one takes the exit of a failure. Is the wire at rest?
+  bool close() {
+    stop();
+    if (failed_) return false;
+    flush(options_.time_out);
+    MPI_Request all;
+    int done = 0;
+    if (MPI_Ibarrier(comm_, &all) != MPI_SUCCESS) return false;
+    patience patience(crowded_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.time_out);
+    while (!done && std::chrono::steady_clock::now() < end) {
+      MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+      progress();
+      if (!done) patience.pause();
+    }
+    if (!done) mark_failed("closing");
+    if (done) wire_.close();
+    return done;
+  }
+
+  void stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void flush(double seconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (wire_.sending_packets() && std::chrono::steady_clock::now() < end) progress();
+  }
+
+  // Naps for a millisecond, and less while something is under way; stands back while the rank's own thread waits.
+  void make_progress() {
+    using namespace std::chrono;
+    constexpr microseconds longest{1000}, shortest{20};
+    auto nap = longest;
+    while (!stop_) {
+      bool moved = false, under_way = false;
+      if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
+        const auto begin = steady_clock::now();
+        try {
+          moved = progress();
+        } catch (const comm_error& e) {
+          if (fault_.empty()) fault_ = e.what();
+        }
+        moved |= wire_.moving() && steady_clock::now() - begin > microseconds(10);  // MPI was copying
+        under_way = wire_.moving() || reducing();
+      }
+      nap = moved ? shortest : under_way ? std::min(longest, nap + nap / 8) : longest;
+      if (moved) std::this_thread::yield();
+      else std::this_thread::sleep_for(nap);
+    }
+  }
+
+  MPI_Comm comm_;
+  bool mine_ = false;  // the failure is this rank's
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace meshpar::inline v0::processes
