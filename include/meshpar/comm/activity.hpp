@@ -34,16 +34,16 @@ class activity_board {
     mine_.step = n;
     publish();
   }
-  void enter(call_kind kind, const char* label) {
-    mine_.kind = kind;
-    mine_.inside = true;
+  void enter(call_kind kind, const char* label) { write({.step = mine_.step, .kind = kind, .inside = true}, label); }
+  void leave() {
+    mine_.inside = false;
+    publish();
+  }
+  void write(const activity& now, const char* label) {
+    mine_ = now;
     std::size_t n = 0;
     for (; n + 1 < activity::label_room && label[n] != 0; ++n) mine_.label[n] = label[n];
     for (; n < activity::label_room; ++n) mine_.label[n] = 0;
-    publish();
-  }
-  void leave() {
-    mine_.inside = false;
     publish();
   }
 
