@@ -194,6 +194,36 @@ TEST_CASE("a rank that ends early without a goodbye is named, whatever its statu
   }
 }
 
+TEST_CASE("exit(), and the end of the watch's scope, are no way to leave a run") {
+  run exits([](seat& s) {
+    say("at work");
+    if (s.rank == 1) std::exit(0);
+    forever();
+  });
+  check_others(exits, -1, "rank 1 failed: called exit() without a goodbye; ending\n");
+  run leaves([](seat& s) {
+    say("at work");
+    if (s.rank != 1) forever();
+  });
+  check_others(leaves, -1, "rank 1 failed: left its work without a goodbye; ending\n");
+}
+
+TEST_CASE("an exception that unwinds past the watch keeps its message") {
+  run r([](seat& s) {
+    say("at work");
+    if (s.rank != 1) forever();
+    try {
+      const std::unique_ptr<mp::watch> scope = std::move(s.watch);
+      throw std::runtime_error("no more data");
+    } catch (const std::exception& e) {
+      say(e.what());
+    }
+    _exit(3);
+  });
+  r.wait_for(1, "no more data");
+  check_others(r, 1, "rank 1 was killed or exited (its last: step 11, in all_reduce 'gradients'); ending\n");
+}
+
 TEST_CASE("a rank that ends early is named to one that has said its goodbye") {
   run r([](seat& s) {
     say("at work");
@@ -227,6 +257,10 @@ TEST_CASE("rank 0 killed or stopped is named by all others") {
   check_others(stopped, 0,
                "rank 0 was silent for 1.0 s: stopped, or the host is gone (its last: step 10, in all_reduce "
                "'gradients'); ending\n");
+  stopped.send(0, SIGCONT);
+  const ended e = stopped.end_of(0);
+  CHECK_MESSAGE(contains(e.said, "meshpar: rank 0: rank 0 was stopped for "), e.said);
+  CHECK_MESSAGE(contains(e.said, " s, and the others gave it up; ending\n"), e.said);
 }
 
 TEST_CASE("a rank that fails tells all others its line, and its own process") {
@@ -274,36 +308,50 @@ TEST_CASE("a SIGTERM to one rank or to all is named") {
   check_others(all, -1, "ranks 0-3 were ended from outside (SIGTERM); rank 3's last: step 13, ");
 }
 
-TEST_CASE("a rank whose watch is never opened is named") {
-  mp::store_server server({.size = 2, .join_time_out = 0.2, .heartbeat = 0.05});
+namespace {
+
+// A process that is rank 1 of 2 and works for ever, beside a server here that rank 0 never reaches.
+process lonely(int (&port)[2], void (*at_end)(const mp::end_of_run&, int)) {
   int ends[2];
+  REQUIRE(pipe(port) == 0);
   REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], 2);
+    mp::store_options where{.rank = 1, .size = 2, .time_out = guard};
+    if (read(port[0], &where.port, sizeof(int)) != sizeof(int)) _exit(9);
     const mp::activity_board board;
-    mp::watch w({.port = server.port(), .rank = 1, .size = 2}, board);
+    mp::watch w(where, board, {.at_end = at_end});
     forever();
   }
   close(ends[1]);
+  return {child, ends[0]};
+}
+
+int end_of_lonely(const process& child, const int* port) {
+  mp::store_server server({.size = 2, .join_time_out = 0.2, .heartbeat = 0.05});
+  const int number = server.port();
+  CHECK(write(port[1], &number, sizeof number) == sizeof number);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("a rank whose watch is never opened is named") {
+  int port[2];
+  const process child = lonely(port, mp::print_end);
+  CHECK(WEXITSTATUS(end_of_lonely(child, port)) == 1);
   char text[200]{};
-  CHECK(read(ends[0], text, sizeof text - 1) > 0);
+  CHECK(read(child.out, text, sizeof text - 1) > 0);
   CHECK(std::string(text) == "meshpar: rank 1: rank 0 was absent: did not come within 0.2 s; ending\n");
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("a handler that hangs does not keep the process") {
-  mp::store_server server({.size = 2, .join_time_out = 0.1});
-  const pid_t child = fork();
-  if (child == 0) {
-    const mp::activity_board board;
-    mp::watch w({.port = server.port(), .rank = 1, .size = 2}, board,
-                {.at_end = [](const mp::end_of_run&, int) { forever(); }});
-    forever();
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
+  int port[2];
+  const process child = lonely(port, [](const mp::end_of_run&, int) { forever(); });
+  const int status = end_of_lonely(child, port);
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGALRM);
 }

@@ -44,7 +44,7 @@ class server_loop {
     for (instant last = clock::now(); !stopping_;) {
       poll_all();
       const instant now = clock::now();
-      if (now > last + seconds(options_.time_out / 2)) roll_.forgive(now);
+      roll_.slept(std::chrono::duration<double>(now - last).count(), now);
       last = now;
       for (connection& c : connections_)
         if (c.events & (POLLIN | POLLHUP | POLLERR)) receive(c);
@@ -118,10 +118,20 @@ class server_loop {
 
   void receive(connection& c) {
     char bytes[16384];
-    const long n = c.over ? 0 : receive_some(c.fd.get(), bytes, c.rank < 0 ? stranger_limit : sizeof bytes);
-    if (n < 0 || (c.over && c.events & (POLLHUP | POLLERR))) c.over = true, c.out.clear();
-    if (n <= 0) return;
-    c.in.add({bytes, static_cast<std::size_t>(n)});
+    for (int turn = 0; turn < 16 && !c.over; ++turn) {  // then others have theirs
+      const long n = receive_some(c.fd.get(), bytes, c.rank < 0 ? stranger_limit : sizeof bytes);
+      if (n == 0) return;
+      if (n < 0) return drop(c);
+      c.in.add({bytes, static_cast<std::size_t>(n)});
+      take_frames(c);
+    }
+    if (c.over && c.events & (POLLHUP | POLLERR)) drop(c);
+  }
+  static void drop(connection& c) {
+    c.over = true;
+    c.out.clear();
+  }
+  void take_frames(connection& c) {
     for (frame f; !c.over;) {
       const inbox::state s = c.in.next(f);
       if (s == inbox::state::waiting) return;
@@ -192,6 +202,7 @@ class server_loop {
       case frame_kind::beat: {
         const activity a = read_activity(r);
         if (r.ends()) roll_.beat(c.rank, a, clock::now());
+        if (c.rank == 0) next_beat_ = {};  // the others hear what rank 0 does
         return r.ends();
       }
       case frame_kind::goodbye: return c.goodbye = true, roll_.goodbye(c.rank), true;

@@ -5,6 +5,8 @@
 #include <meshpar/comm/store_server.hpp>
 
 #include <condition_variable>
+#include <cstdlib>
+#include <exception>
 #include <mutex>
 
 namespace meshpar::inline v0 {
@@ -17,7 +19,8 @@ struct watch_options {
 
 // Keeps an eye on all ranks. When one dies, stops, fails or is told to end, at_end is called in every process, on the
 // watch's thread, and then the process is left with _exit(1), wherever its other threads are. A rank that goes without
-// goodbye() has died, whatever its exit status.
+// goodbye() has failed, whatever its exit status: exit() and the end of this object tell the others before they end the
+// process. One at a time in a process.
 class watch {
  public:
   // `where` is that of a store; `server` is given on rank 0.
@@ -29,10 +32,18 @@ class watch {
         options_(options),
         server_(server),
         link_(net::join(where, net::role::watch)),
-        thread_([this] { run(); }) {}
+        thread_([this] { run(); }) {
+    [[maybe_unused]] static const int registered = std::atexit([] {
+      if (watch* w = current.load()) w->fail("called exit() without a goodbye");
+    });
+    current = this;
+  }
   watch(const watch&) = delete;
   watch& operator=(const watch&) = delete;
+  // An exception goes on unwinding, for its message is worth more; the others are told of a death.
   ~watch() {
+    if (!all_done_ && std::uncaught_exceptions() == 0) fail("left its work without a goodbye");
+    current = nullptr;
     stopping_ = true;
     wake_.ring();
     thread_.join();
@@ -46,14 +57,18 @@ class watch {
 
   // This rank cannot go on, for the reason in one line. All ranks are told, and the process ends.
   [[noreturn]] void fail(const std::string& line) {
-    post(net::frame_kind::failed, line.substr(0, net::value_limit));
+    post(net::frame_kind::failed, line.substr(0, 4096));
     std::this_thread::sleep_for(std::chrono::duration<double>(options_.time_out));
     ::_exit(1);
   }
 
  private:
   static constexpr double patience_after_sigterm = 0.5;  // seconds; a launcher's SIGKILL comes after one
-  static constexpr double linger = 0.5;                  // that rank 0 stays for the others to read why
+  // Some launchers kill all processes when the first has gone: give the others time to say why, and all of them time to
+  // hear it from rank 0.
+  static constexpr double linger = 0.2, linger_of_0 = 0.7;
+
+  static inline std::atomic<watch*> current{nullptr};
 
   void post(net::frame_kind kind, std::string_view body) {
     {
@@ -142,7 +157,9 @@ class watch {
   [[noreturn]] void end(const end_of_run& e) {
     bound_the_end();
     options_.at_end(e, me_);
-    for (const net::instant late = net::after(linger); server_ && server_->watched() > 1 && net::clock::now() < late;)
+    const net::instant late = net::after(linger_of_0);
+    std::this_thread::sleep_for(std::chrono::duration<double>(linger));
+    while (server_ && server_->watched() > 1 && net::clock::now() < late)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ::_exit(1);
   }

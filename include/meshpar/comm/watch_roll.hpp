@@ -51,9 +51,11 @@ class watch_roll {
     at(rank).told_to_end = true;
     suspect(rank, end_reason::terminated, "", now);
   }
-  // Who judges was asleep itself, and has not heard what may have been said.
-  void forgive(instant now) {
-    for (entry& e : ranks_) e.heard = now;
+  // Rank 0, which judges, has not run for so long: what was said meanwhile may not have been heard yet.
+  void slept(double seconds, instant now) {
+    slept_ = seconds;
+    if (seconds > time_out_ / 2)
+      for (entry& e : ranks_) e.heard = now;
   }
 
   bool all_done() const { return count(state::done) == ranks_.size(); }
@@ -65,6 +67,7 @@ class watch_roll {
   // Has the run come to its end just now?
   bool judge(instant now) {
     if (ended_) return false;
+    if (slept_ > time_out_ / 2 && count(state::dead) > 0) return blame_rank_0();
     if (find(end_reason::died, " killed or exited", [](const entry& e) { return e.state == state::dead; })) return true;
     if (suspects() && now >= suspected_ + seconds(moment)) return finish();
     const auto silent = [&](const entry& e) { return e.state == state::here && now > e.heard + seconds(time_out_); };
@@ -115,6 +118,11 @@ class watch_roll {
       end_.line += (found.size() == 1 ? " (its last: " : " (the first's last: ") + describe(at(found[0]).last) + ")";
     return finish();
   }
+  bool blame_rank_0() {
+    end_ = {
+        0, end_reason::silent, "rank 0 was stopped for " + seconds_words(slept_) + ", and the others gave it up", {}};
+    return finish();
+  }
   bool finish() {
     if (end_.reason == end_reason::terminated) {
       std::vector<int> told;
@@ -129,6 +137,7 @@ class watch_roll {
 
   double join_time_out_, time_out_;
   std::vector<entry> ranks_;
+  double slept_ = 0;
   instant begin_{}, suspected_{};
   bool ended_ = false;
   end_of_run end_;
@@ -137,8 +146,9 @@ class watch_roll {
 inline std::string encode(const end_of_run& e) {
   writer w;
   w.number(e.rank).number(static_cast<std::uint8_t>(e.reason)).words(e.line);
-  w.number(static_cast<std::uint32_t>(e.last.size()));
-  for (const activity& a : e.last) write(w, a);
+  const std::size_t told = std::min<std::size_t>(e.last.size(), 8192);  // what fits a frame
+  w.number(static_cast<std::uint32_t>(told));
+  for (std::size_t r = 0; r < told; ++r) write(w, e.last[r]);
   return w.take();
 }
 inline end_of_run read_end_of_run(std::string_view body, int size) {
