@@ -31,12 +31,12 @@ function(meshpar_mpi_program target path implementation)
   target_link_libraries(${target} PRIVATE meshpar_mpi_${implementation})
 endfunction()
 
-# The words that start n processes; the program and its arguments follow. Ranks may be more than cores, and root may
-# run them.
-function(meshpar_mpi_launch result implementation n)
+# The words that start processes; "-n <n>", the program and its arguments follow. Ranks may be more than cores, and
+# root may run them.
+function(meshpar_mpi_launch result implementation)
   set(words ${MESHPAR_MPIRUN_${implementation}})
   if(implementation STREQUAL "openmpi")
     list(APPEND words --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl_base_warn_component_unused 0)
   endif()
-  set(${result} ${words} -n ${n} PARENT_SCOPE)
+  set(${result} ${words} PARENT_SCOPE)
 endfunction()

@@ -4,8 +4,6 @@
 #include <meshpar/comm/mpi_messages.hpp>
 #include <meshpar/comm/patience.hpp>
 
-#include <mutex>
-
 namespace meshpar::inline v0::processes {
 
 // Starts, finishes and cancels the calls of this process's rank. The lock keeps the rank's thread and the thread that
@@ -143,7 +141,7 @@ class rank_engine : public messages {
     waiting_ = false;
   }
 
-  std::mutex mutex_;
+  std::mutex& mutex_ = entrance();
   std::string fault_;  // of MPI, as the progress thread met it
   long run_ = 0;       // number of this run
 

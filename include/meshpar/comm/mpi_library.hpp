@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #ifndef OMPI_SKIP_MPICXX
 #define OMPI_SKIP_MPICXX  // MPI's old C++ interface is not used
@@ -21,6 +22,12 @@ inline void check(int code, const char* function) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   throw comm_error(std::string(function) + ": " + std::string(text, static_cast<std::size_t>(length)));
+}
+
+// Who enters MPI holds it: MPI_THREAD_SERIALIZED asks for one thread at a time, of all worlds together.
+inline std::mutex& entrance() {
+  static std::mutex m;
+  return m;
 }
 
 // How this process ends: it finalizes MPI if meshpar started it. After a failure peers may never come to MPI_Finalize,

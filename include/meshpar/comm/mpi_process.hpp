@@ -14,6 +14,7 @@ class process : public rank_engine {
   void begin_run() {
     const std::lock_guard lock(mutex_);
     if (failed_) throw run_aborted(failure_);
+    running_ = true;
     ended_ = false;
     last_ = {};
   }
@@ -45,6 +46,7 @@ class process : public rank_engine {
       };
       try {
         wait_until(nullptr, {}, -1, done, misses);
+        flush(1);
       } catch (const run_aborted&) {
       } catch (const comm_error& e) {
         mark_failed(e.what());
@@ -52,6 +54,7 @@ class process : public rank_engine {
       }
       ++run_;
     }
+    running_ = false;
     if (failed_ && mine_) throw comm_error(failure_);
     if (failed_) throw run_aborted(failure_);
   }
@@ -99,7 +102,7 @@ class process : public rank_engine {
     auto nap = longest;
     while (!stop_) {
       bool moved = false, under_way = false;
-      if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
+      if (std::unique_lock lock(mutex_, std::try_to_lock); lock && running_) {
         const auto begin = steady_clock::now();
         try {
           moved = progress();
@@ -116,7 +119,8 @@ class process : public rank_engine {
   }
 
   MPI_Comm comm_;
-  bool mine_ = false;  // the failure is this rank's
+  bool running_ = false;  // between runs MPI is the user's
+  bool mine_ = false;     // the failure is this rank's
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

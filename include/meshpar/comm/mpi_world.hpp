@@ -8,7 +8,7 @@ namespace meshpar::inline v0 {
 // The processes of a communicator of MPI, this one as one rank of them. All of them make it, run together and end it.
 //
 // Starts MPI if nobody has, and then finalizes it when the process exits. Messages go over a duplicate of the user's
-// communicator. MPI_THREAD_SERIALIZED is enough if nobody else calls MPI while a run lasts.
+// communicator. Under MPI_THREAD_SERIALIZED nobody else may call MPI while a run lasts; between runs MPI is the user's.
 class mpi_world {
  public:
   using options = mpi_options;
