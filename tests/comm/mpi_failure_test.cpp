@@ -163,7 +163,8 @@ TEST_CASE("a peer that has ended is not waited for") {
     float x = 0;
     if (comm.rank() == 0) comm.all_reduce(g, &x, &x, 1, dtype::f32, dtype::f32);
   });
-  CHECK(contains(said[0], "rank 0: all_reduce [1 x 1 f32, sum in f32] waits in vain for rank 1 (ended after no call yet)"));
+  CHECK(contains(said[0],
+                 "rank 0: all_reduce [1 x 1 f32, sum in f32] waits in vain for rank 1 (ended after no call yet)"));
 }
 
 TEST_CASE("bad arguments are refused where they are given") {

@@ -5,6 +5,8 @@
 
 namespace meshpar::inline v0 {
 
+class mpi_world;
+
 // The communicator of a rank that is a process of MPI; host memory. Made by mpi_world, used by one thread. MPI moves
 // bytes, sums are those of threads, bit for bit. Calls progress while the rank computes.
 //
@@ -13,6 +15,7 @@ namespace meshpar::inline v0 {
 class mpi : public starting<mpi, processes::rank_engine> {
  public:
   using starting::starting;
+  using world = mpi_world;
 };
 
 }  // namespace meshpar::inline v0

@@ -14,6 +14,8 @@ class rank_engine : public messages {
   using messages::messages;
 
   void label(const char* text) { label_ = text; }
+  void step(long number) { now_.step(number); }
+  const activity_board& activity() const { return now_; }
 
   group join(std::span<const int> ranks) {
     const int place = place_in(ranks, rank_, size_);
@@ -78,7 +80,11 @@ class rank_engine : public messages {
   void finish(long number) {
     const std::lock_guard lock(mutex_);
     try {
-      if (!ticket_of(number).done) wait_for(number);
+      if (!ticket_of(number).done) {
+        now_.become(doing::waiting);
+        wait_for(number);
+        now_.become(doing::computing);
+      }
     } catch (...) {
       abandon(number);
       throw;
@@ -122,7 +128,6 @@ class rank_engine : public messages {
   // Until done(), unless something fails first. misses(rank): is it waited for?
   template <class Done, class Misses>
   void wait_until(group_state* g, const call& what, long number, Done done, Misses misses) {
-    waiting_ = true;
     double waited = 0;
     clock::time_point begin{};
     patience patience(crowded_);
@@ -138,7 +143,6 @@ class rank_engine : public messages {
       else if (!wire_.arriving()) patience.pause();
       else if (crowded_) std::this_thread::yield();
     }
-    waiting_ = false;
   }
 
   std::mutex& mutex_ = entrance();
@@ -153,7 +157,7 @@ class rank_engine : public messages {
   call enter(const group& g, const call& given) {
     call what = given;
     what.label = label_;
-    last_ = what;
+    now_.start(what.kind, label_);
     group_state& s = state(g);
     if (what.inner < 0 || (what.outer < 0 && what.kind != call_kind::send && what.kind != call_kind::receive))
       refuse(what, "has a negative size");
@@ -238,7 +242,7 @@ class rank_engine : public messages {
         runs_ended_[static_cast<std::size_t>(h.peer)] = h.sequence + 1;
         where_[static_cast<std::size_t>(h.peer)] = text_of(p);
         break;
-      case packet_kind::question: tell(h.peer, packet_kind::answer, status()); break;
+      case packet_kind::question: tell(h.peer, packet_kind::answer, v0::describe(now_.read())); break;
       case packet_kind::answer: where_[static_cast<std::size_t>(h.peer)] = text_of(p); break;
       default: return dispatch_to_group(p);
     }
@@ -308,7 +312,8 @@ class rank_engine : public messages {
     std::string text;
     for (const int r : ranks) {
       const std::string& where = where_[static_cast<std::size_t>(r)];
-      text += (text.empty() ? "rank " : ", rank ") + std::to_string(r) + " (" + (where.empty() ? "silent" : where) + ")";
+      text +=
+          (text.empty() ? "rank " : ", rank ") + std::to_string(r) + " (" + (where.empty() ? "silent" : where) + ")";
     }
     return text;
   }

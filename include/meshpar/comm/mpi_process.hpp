@@ -15,8 +15,7 @@ class process : public rank_engine {
     const std::lock_guard lock(mutex_);
     if (failed_) throw run_aborted(failure_);
     running_ = true;
-    ended_ = false;
-    last_ = {};
+    now_.clear();
   }
 
   // Tells all ranks, which end their waits.
@@ -35,9 +34,9 @@ class process : public rank_engine {
   void end_run() {
     const std::lock_guard lock(mutex_);
     if (!failed_) {
-      ended_ = true;
+      now_.become(doing::ended);
       for (int r = 0; r < size_; ++r)
-        if (r != rank_) tell(r, packet_kind::ended, status(), nullptr, run_);
+        if (r != rank_) tell(r, packet_kind::ended, v0::describe(now_.read()), nullptr, run_);
       const auto misses = [&](int r) { return r != rank_ && runs_ended_[static_cast<std::size_t>(r)] <= run_; };
       const auto done = [&] {
         for (int r = 0; r < size_; ++r)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/comm/activity.hpp>
 #include <meshpar/comm/mpi_flight.hpp>
 #include <meshpar/comm/mpi_transport.hpp>
 
@@ -85,17 +86,11 @@ class rank_state {
     process_end::failed();
   }
 
-  // What this rank is in.
-  std::string status() const {
-    const std::string last = last_.kind == call_kind::none ? "no call yet" : named(last_);
-    return (ended_ ? "ended after " : waiting_ ? "waiting in " : "computing after ") + last;
-  }
-
   staging& borrow(long bytes) {
     staging* best = nullptr;
     for (auto& s : stagings_)
-      if (!s->lent && (!best || (best->bytes < bytes ? s->bytes > best->bytes
-                                                     : s->bytes >= bytes && s->bytes < best->bytes)))
+      if (!s->lent &&
+          (!best || (best->bytes < bytes ? s->bytes > best->bytes : s->bytes >= bytes && s->bytes < best->bytes)))
         best = s.get();
     if (!best) best = stagings_.emplace_back(new staging).get();
     if (best->bytes < bytes) {
@@ -136,8 +131,8 @@ class rank_state {
   std::vector<packet*> early_;  // for groups that this rank has not joined yet
   std::vector<long> runs_ended_;
   std::vector<std::string> where_;  // the answers of other ranks
-  call last_;                       // this rank's latest call
-  bool waiting_ = false, ended_ = false, failed_ = false;
+  activity_board now_;
+  bool failed_ = false;
   std::string failure_;
 };
 

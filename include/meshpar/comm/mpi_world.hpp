@@ -12,6 +12,7 @@ namespace meshpar::inline v0 {
 class mpi_world {
  public:
   using options = mpi_options;
+  static constexpr const char* name = "MPI";
   explicit mpi_world(mpi_options chosen = {}) : mpi_world(MPI_COMM_WORLD, chosen) {}
   explicit mpi_world(MPI_Comm users, mpi_options chosen = {}) {
     using processes::check;
@@ -37,6 +38,7 @@ class mpi_world {
 
   int rank() const { return process_->rank(); }
   int size() const { return process_->size(); }
+  const activity_board& activity() const { return process_->activity(); }  // what this rank is doing
 
   // Bytes that calls keep for pieces on their way to a sum, or packed; grows to the largest that was in flight.
   long staging_bytes() const { return process_->staging_bytes(); }

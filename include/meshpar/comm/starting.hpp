@@ -31,6 +31,9 @@ class starting : public blocking<Comm> {
   // Names the calls that follow, for error messages and logs; a literal, or text that outlives the run.
   void label(const char* text) { engine_->label(text); }
 
+  // Numbers the step that begins, from 1, for the same.
+  void step(long number) { engine_->step(number); }
+
   // in [outer][inner] bytes, out [outer][n][inner]. With outer = 1, `in` may be this rank's place in `out`.
   in_flight start_all_gather(const meshpar::group& g, const void* in, void* out, long outer, long inner_bytes) {
     const call what = make(call_kind::all_gather, outer, inner_bytes);

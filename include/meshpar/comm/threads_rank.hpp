@@ -12,6 +12,7 @@ class rank_engine : public rank_progress {
   using rank_progress::rank_progress;
 
   void label(const char* text) { label_ = text; }
+  void step(long number) { run_.of(rank_).step.store(number, std::memory_order_relaxed); }
 
   int size() const { return run_.size(); }
 
