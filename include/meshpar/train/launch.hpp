@@ -19,8 +19,6 @@ void run_processes(const program& p, F& fn, const launch_options& o);
 
 namespace launching {
 
-inline bool by_a_launcher(const rendezvous& where) { return where.source != rendezvous{}.source; }
-
 // Once in a process, by rank 0.
 inline void announce(const rendezvous& where, int ranks) {
   static bool said = false;
@@ -45,7 +43,7 @@ void launch(F fn, const launch_options& o = {}) {
         "a layer traces differently at run time than as a constant: in its forward, give each call "
         "that uses a parameter a statement of its own, so that their order is fixed");
   const int ranks = p->where.ranks.size();
-  if (!launching::by_a_launcher(o.where)) {
+  if (!by_a_launcher(o.where)) {
     launching::announce(o.where, ranks);
     return run_ranks<types_of<Net>, typename chosen::gemm>(*p, fn, {.time_out = o.time_out});
   }
