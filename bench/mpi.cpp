@@ -170,7 +170,8 @@ int main(int argc, char** argv) {
   }
   for (int i = 1; i < argc; ++i) arguments += std::string(" ") + argv[i];
   if (std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMI_SIZE")) return measure(chosen, only);
-  std::printf("%s, microseconds per call, medians of %d rounds in turns; ratio = MPI / ours\n\n", MPI_NAME, chosen.rounds);
+  std::printf("%s, microseconds per call, medians of %d rounds in turns; ratio = MPI / ours\n\n", MPI_NAME,
+              chosen.rounds);
   std::printf("%-11s %5s %11s %11s %11s\n", "operation", "ranks", "bytes", "ours", "MPI");
   std::fflush(stdout);
   for (const char* n : {"2", "4"})

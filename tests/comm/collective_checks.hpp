@@ -324,7 +324,9 @@ TEST_CASE("received counts what a ring sends") {
             const long whole = count / scale;  // elements, 8 divides it
             const long calls = comm.calls(g), all_reduces = comm.calls(g, mp::call_kind::all_reduce);
             std::vector<float> a(static_cast<std::size_t>(whole)), b(a.size());
-            auto since = [&, last = comm.received(g)]() mutable { return comm.received(g) - std::exchange(last, comm.received(g)); };
+            auto since = [&, last = comm.received(g)]() mutable {
+              return comm.received(g) - std::exchange(last, comm.received(g));
+            };
             comm.all_reduce(g, a.data(), b.data(), whole, dtype::f32, dtype::f32);
             t.expect(since() == 2 * whole * 4 * 7 / 8);
             comm.reduce_scatter(g, a.data(), b.data(), 2, whole / 16, dtype::f32, dtype::f32);

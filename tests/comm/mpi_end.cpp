@@ -24,7 +24,9 @@ void fail(mp::mpi& comm, const std::string& how) {
     comm.label("gradients");
     auto call = comm.start_all_reduce(g, x.data(), x.data(), 10, dtype::f32, dtype::f32);
     if (!last) call.wait();
-    else { auto dropped = std::move(call); }
+    else {
+      auto dropped = std::move(call);
+    }
   }
   if (how == "cancel") {
     auto call = comm.start_all_reduce(g, x.data(), x.data(), 100000, dtype::f32, dtype::f32);

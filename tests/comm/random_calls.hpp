@@ -53,7 +53,8 @@ std::uint64_t random_calls(Comm& comm, int calls, unsigned seed) {
     const double exponent = static_cast<double>(random()) / 4294967296.0;
     std::vector<int> members;
     for (int r = 0; r < comm.size(); ++r)
-      if (partition == 0 || (partition == 1 ? r / 2 == comm.rank() / 2 : r % 2 == comm.rank() % 2)) members.push_back(r);
+      if (partition == 0 || (partition == 1 ? r / 2 == comm.rank() / 2 : r % 2 == comm.rank() % 2))
+        members.push_back(r);
     const mp::group g = comm.group(members);
     const long size = mp::size_of(element), n = g.size();
     const long each = static_cast<long>(std::pow(2.0, 20 * exponent) - 1) / size / n / outer;  // elements

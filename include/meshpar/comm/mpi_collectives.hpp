@@ -157,7 +157,8 @@ class collectives : public rank_state {
     }
     int requests = 0;
     if (by_blocks(s))
-      for (long b = 0; b < s.blocks; ++b) requests += wire_.send_bulk(t, from + b * s.stride, s.bytes, rank, tag, false);
+      for (long b = 0; b < s.blocks; ++b)
+        requests += wire_.send_bulk(t, from + b * s.stride, s.bytes, rank, tag, false);
     else requests = wire_.send_bulk(t, from, s.size(), rank, tag, false);
     f.at(stage, q).sending += requests;
     f.sending += requests;
@@ -249,15 +250,16 @@ class collectives : public rank_state {
     const pieces_of pieces(f);
     const bool scatter = f.what.kind == call_kind::reduce_scatter;
     const long size = size_of(f.what.element), slice = reduce_slice / size;
-    const strided own = scatter || f.whole ? pieces.outgoing(0, f.g->me()) : pieces.part(const_cast<std::byte*>(f.in), f.g->me());
+    const strided own =
+        scatter || f.whole ? pieces.outgoing(0, f.g->me()) : pieces.part(const_cast<std::byte*>(f.in), f.g->me());
     const long each = own.bytes / size, total = own.blocks * each;
     std::byte* const out = scatter || f.whole ? f.out : pieces.part(f.out, f.g->me()).data;
     if (f.reduced >= total) return true;
     const long block = f.reduced / each, begin = f.reduced % each, end = std::min(each, begin + slice);
     inputs_.resize(static_cast<std::size_t>(f.g->size()));
     for (int q = 0; q < f.g->size(); ++q)
-      inputs_[static_cast<std::size_t>(q)] = q == f.g->me() ? own.data + block * own.stride
-                                                            : arrival(f, pieces, q, own.size()) + block * own.bytes;
+      inputs_[static_cast<std::size_t>(q)] =
+          q == f.g->me() ? own.data + block * own.stride : arrival(f, pieces, q, own.size()) + block * own.bytes;
     void* to = out + block * own.bytes;
     const bool stream = scatter && own.size() >= streaming_bytes;
     reducer(f.what.element, f.what.accumulate, f.what.how)(inputs_.data(), f.g->size(), {&to, 1, stream}, begin, end);

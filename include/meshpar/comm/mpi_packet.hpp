@@ -33,15 +33,15 @@ struct packet_header {
   call_kind call = call_kind::none;
   dtype element = dtype::f32, accumulate = dtype::f32;
   reduction how = reduction::sum;
-  std::int32_t from = 0;       // the sender's index in the group
-  std::int32_t peer = 0;       // call::peer
-  std::int32_t bulk = 0;       // the MPI tag under which the bytes follow; 0: they are in the packet
-  std::uint64_t group = 0;     // group_key of its members
-  long outer = 0, inner = 0;   // of the call
-  long bytes = 0;              // of the piece, message or text
-  long sequence = 0;           // of the call in its group; of the run
-  long completed = 0;          // calls on the group that the sender has completed
-  long taken = 0;              // messages of the receiver on this group that the sender has taken
+  std::int32_t from = 0;      // the sender's index in the group
+  std::int32_t peer = 0;      // call::peer
+  std::int32_t bulk = 0;      // the MPI tag under which the bytes follow; 0: they are in the packet
+  std::uint64_t group = 0;    // group_key of its members
+  long outer = 0, inner = 0;  // of the call
+  long bytes = 0;             // of the piece, message or text
+  long sequence = 0;          // of the call in its group; of the run
+  long completed = 0;         // calls on the group that the sender has completed
+  long taken = 0;             // messages of the receiver on this group that the sender has taken
   char label[40] = {};
 };
 static_assert(sizeof(packet_header) == 120);
@@ -66,9 +66,7 @@ inline std::uint64_t group_key(std::span<const int> ranks) {
   return key;
 }
 
-inline void set_label(packet_header& h, const char* label) {
-  std::strncpy(h.label, label, sizeof h.label - 1);
-}
+inline void set_label(packet_header& h, const char* label) { std::strncpy(h.label, label, sizeof h.label - 1); }
 
 inline void set_call(packet_header& h, const call& c) {
   h.call = c.kind;

@@ -94,8 +94,8 @@ class rank_state {
   staging& borrow(long bytes) {
     staging* best = nullptr;
     for (auto& s : stagings_)
-      if (!s->lent && (!best || (best->bytes < bytes ? s->bytes > best->bytes
-                                                     : s->bytes >= bytes && s->bytes < best->bytes)))
+      if (!s->lent &&
+          (!best || (best->bytes < bytes ? s->bytes > best->bytes : s->bytes >= bytes && s->bytes < best->bytes)))
         best = s.get();
     if (!best) best = stagings_.emplace_back(new staging).get();
     if (best->bytes < bytes) {

@@ -27,10 +27,11 @@ class mpi_world {
     check(MPI_Comm_free(&machine), "MPI_Comm_free");
     process_.reset(new processes::process(wire_, rank, size, near > chosen.cores, chosen));
   }
-  // After a failure MPI keeps what it may still write to, and the process leaves by MPI_Abort.
   ~mpi_world() {
-    if (process_->close()) MPI_Comm_free(&wire_);
-    else static_cast<void>(process_.release());
+    using processes::process;
+    const process::rest remains = process_->close();
+    if (remains == process::rest::nothing) MPI_Comm_free(&wire_);
+    if (remains == process::rest::writes) static_cast<void>(process_.release());  // until MPI_Abort
   }
   mpi_world(const mpi_world&) = delete;
   mpi_world& operator=(const mpi_world&) = delete;
