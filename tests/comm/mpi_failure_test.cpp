@@ -127,7 +127,7 @@ TEST_CASE("a receive of another size than its send is refused on both sides") {
 }
 
 TEST_CASE("a time-out names who has not come and what they are in") {
-  const auto said = messages(0.3, [](mp::mpi& comm, const mp::group& g) {
+  const auto said = messages(0.5, [](mp::mpi& comm, const mp::group& g) {
     float x = 0;
     if (comm.rank() == 1) {
       comm.label("loss");
@@ -143,15 +143,15 @@ TEST_CASE("a time-out names who has not come and what they are in") {
 }
 
 TEST_CASE("a receive that nobody answers, and an exchange of long messages, time out") {
-  auto said = messages(0.3, [](mp::mpi& comm, const mp::group& g) {
+  auto said = messages(0.5, [](mp::mpi& comm, const mp::group& g) {
     float x = 0;
     comm.label("activation");
     if (comm.rank() == 0) comm.receive(g, 1, &x, 4);
-    if (comm.rank() == 1) rest(1);
+    if (comm.rank() == 1) rest(1.5);
   });
   CHECK(contains(said[0], "rank 0: receive 'activation' [tag 0, 4 bytes] waited "));
   CHECK(contains(said[0], " s for rank 1 (computing after no call yet)"));
-  said = messages(0.3, [](mp::mpi& comm, const mp::group& g) {
+  said = messages(0.5, [](mp::mpi& comm, const mp::group& g) {
     std::vector<char> x(10000);
     if (comm.rank() < 2) comm.send(g, 1 - comm.rank(), x.data(), 10000);
   });

@@ -128,7 +128,6 @@ class rank_engine : public messages {
   // Until done(), unless something fails first. misses(rank): is it waited for?
   template <class Done, class Misses>
   void wait_until(group_state* g, const call& what, long number, Done done, Misses misses) {
-    double waited = 0;
     clock::time_point begin{};
     patience patience(crowded_);
     for (long turn = 0; !done(); ++turn) {
@@ -136,10 +135,11 @@ class rank_engine : public messages {
       if (doomed || (turn & 15) == 15) {
         const auto now = clock::now();
         if (begin == clock::time_point{}) begin = now;
-        waited = std::chrono::duration<double>(now - begin).count();
-        give_up(g, what, number, waited, misses);
+        const double waited = std::chrono::duration<double>(now - begin).count();
+        if (!give_up(g, what, number, waited, misses)) begin = clock::now();
       }
       if (progress()) patience = v0::patience(crowded_);
+      else if (turn & 3) continue;  // an idle poll may have yielded already, inside MPI
       else if (!wire_.arriving()) patience.pause();
       else if (crowded_) std::this_thread::yield();
     }
@@ -259,16 +259,22 @@ class rank_engine : public messages {
     }
   }
 
+  // Throws if this wait is over. False: the time-out has passed, but the end of a run waits for ranks that answer.
   template <class Misses>
-  void give_up(group_state* g, const call& what, long number, double waited, Misses misses) {
+  bool give_up(group_state* g, const call& what, long number, double waited, Misses misses) {
     if (failed_) throw run_aborted(failure_);
     if (!fault_.empty()) throw comm_error(me_text() + fault_);
     if (g && g->broken) leave_broken(*g, what, number);
     const bool vain = waited > 0.1 && g && misses_ended(*g, what, misses);
-    if (!vain && waited <= options_.time_out) return;
-    const std::string who = missing(g, misses, !vain);
+    if (!vain && waited <= options_.time_out) return true;
+    std::vector<int> ranks;
+    for (int q = 0; q < (g ? g->size() : size_); ++q)
+      if (const int r = g ? g->rank(q) : q; r != rank_ && misses(q)) ranks.push_back(r);
+    const bool silent = !vain && !all_answer(ranks);
+    if (!g && !silent) return false;
     const std::string text = me_text() + (g ? describe(what) : "the end of the run") +
-                             (vain ? " waits in vain for " : " waited " + seconds_text(waited) + " s for ") + who;
+                             (vain ? " waits in vain for " : " waited " + seconds_text(waited) + " s for ") +
+                             names_of(ranks);
     if (g) break_with(*g, text, false);
     throw comm_error(text);
   }
@@ -292,23 +298,20 @@ class rank_engine : public messages {
     return false;
   }
 
-  // rank 2 (waiting in receive 'activation'), rank 3 (silent)
-  template <class Misses>
-  std::string missing(const group_state* g, Misses misses, bool ask) {
-    const int n = g ? g->size() : size_;
-    std::vector<int> ranks;
-    for (int q = 0; q < n; ++q)
-      if (const int r = g ? g->rank(q) : q; r != rank_ && misses(q)) ranks.push_back(r);
-    if (ask) {
-      for (const int r : ranks) {
-        where_[static_cast<std::size_t>(r)].clear();
-        tell(r, packet_kind::question, "");
-      }
-      const auto silent = [&](int r) { return where_[static_cast<std::size_t>(r)].empty(); };
-      for (const auto end = clock::now() + std::chrono::seconds(1);
-           std::ranges::any_of(ranks, silent) && clock::now() < end; std::this_thread::yield())
-        progress();
+  // Asks them what they are in, for at most a second.
+  bool all_answer(const std::vector<int>& ranks) {
+    for (const int r : ranks) {
+      where_[static_cast<std::size_t>(r)].clear();
+      tell(r, packet_kind::question, "");
     }
+    const auto silent = [&](int r) { return where_[static_cast<std::size_t>(r)].empty(); };
+    for (const auto end = clock::now() + std::chrono::seconds(1);
+         std::ranges::any_of(ranks, silent) && clock::now() < end; std::this_thread::yield())
+      progress();
+    return std::ranges::none_of(ranks, silent);
+  }
+  // rank 2 (waiting in receive 'activation'), rank 3 (silent)
+  std::string names_of(const std::vector<int>& ranks) const {
     std::string text;
     for (const int r : ranks) {
       const std::string& where = where_[static_cast<std::size_t>(r)];

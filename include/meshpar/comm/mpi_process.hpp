@@ -63,14 +63,16 @@ class process : public rank_engine {
     return failed_;
   }
 
-  // All ranks come here, or this one takes the exit of a failure. Is the wire at rest?
-  bool close() {
+  // What remains of MPI's when all ranks have come here: of a call that was broken off, messages that nobody receives,
+  // and which another communicator in the place of this one would; of a run that failed, writes to memory of ours.
+  enum class rest { nothing, messages, writes };
+  rest close() {
     stop();
-    if (failed_) return false;
+    if (failed_) return rest::writes;
     flush(options_.time_out);
     MPI_Request all;
     int done = 0;
-    if (MPI_Ibarrier(comm_, &all) != MPI_SUCCESS) return false;
+    if (MPI_Ibarrier(comm_, &all) != MPI_SUCCESS) return rest::writes;
     patience patience(crowded_);
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.time_out);
     while (!done && std::chrono::steady_clock::now() < end) {
@@ -78,9 +80,13 @@ class process : public rank_engine {
       progress();
       if (!done) patience.pause();
     }
-    if (!done) mark_failed("closing");
-    if (done) wire_.close();
-    return done;
+    if (!done) {
+      mark_failed(me_text() + "not all ranks have come to the end of the world");
+      return rest::writes;
+    }
+    wire_.close();
+    const bool broken = std::ranges::any_of(groups_, [](const auto& g) { return g->broken; });
+    return broken ? rest::messages : rest::nothing;
   }
 
   void stop() {

@@ -28,10 +28,11 @@ class mpi_world {
     check(MPI_Comm_free(&machine), "MPI_Comm_free");
     process_.reset(new processes::process(wire_, rank, size, near > chosen.cores, chosen));
   }
-  // After a failure MPI keeps what it may still write to, and the process leaves by MPI_Abort.
   ~mpi_world() {
-    if (process_->close()) MPI_Comm_free(&wire_);
-    else static_cast<void>(process_.release());
+    using processes::process;
+    const process::rest remains = process_->close();
+    if (remains == process::rest::nothing) MPI_Comm_free(&wire_);
+    if (remains == process::rest::writes) static_cast<void>(process_.release());  // until MPI_Abort
   }
   mpi_world(const mpi_world&) = delete;
   mpi_world& operator=(const mpi_world&) = delete;
@@ -39,6 +40,11 @@ class mpi_world {
   int rank() const { return process_->rank(); }
   int size() const { return process_->size(); }
   const activity_board& activity() const { return process_->activity(); }  // what this rank is doing
+
+  // Rank 0's bytes become those of all ranks, which come here outside a run. No group counts them.
+  void share(void* data, int bytes) {
+    processes::check(MPI_Bcast(data, bytes, MPI_BYTE, 0, wire_), "MPI_Bcast");
+  }
 
   // Bytes that calls keep for pieces on their way to a sum, or packed; grows to the largest that was in flight.
   long staging_bytes() const { return process_->staging_bytes(); }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <vector>
 
 namespace meshpar::inline v0 {
 
@@ -26,14 +25,6 @@ inline void draw_token(char (&hex)[33]) {
   unsigned char bytes[16];
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw comm_error("rank 0: getrandom gave no token");
   for (int i = 0; i < 16; ++i) std::snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-}
-
-// The members of the world of a communicator.
-template <class Comm>
-group everyone(Comm& comm) {
-  std::vector<int> all(static_cast<std::size_t>(comm.size()));
-  for (int r = 0; r < comm.size(); ++r) all[static_cast<std::size_t>(r)] = r;
-  return comm.group(all);
 }
 
 inline bool one_node(const rendezvous& where) { return where.local_size == where.size; }
@@ -63,7 +54,7 @@ class watched_world {
       at.port = server_->port();
       std::snprintf(at.address, sizeof at.address, "%s", address_of_0(o.where).c_str());
     }
-    world.run([&](auto& comm) { comm.broadcast(everyone(comm), &at, sizeof at, 0); });
+    world.share(&at, sizeof at);
     watch_.emplace(store_options{at.address, at.port, world.rank(), world.size(), at.token}, world.activity(),
                    watch_options{.heartbeat = silence / 20, .time_out = silence}, server_ ? &*server_ : nullptr);
   }
