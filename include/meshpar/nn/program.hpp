@@ -144,7 +144,7 @@ class program {
     text t;
     t << "the tied parameter '" << name << "' is " << name_of(first) << " at one end of the model and "
       << name_of(second) << " at the other; give its two declarations the same dims";
-    return {.broken = rule::tied_parameters_placed_alike, .why = t};
+    return {.broken = rule::tied_parameters_placed_alike, .why = t, .remedy = fix::declare_it_alike};
   }
   constexpr int bucket_of(const layout& l) {
     const axis_set sync = l.replicated(where.ranks), split = l.split();
