@@ -21,7 +21,7 @@ struct square_of_a_sum : mlp_weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]);
     const auto y = mp::contract(dims::ffn, u, r[down]);
-    // told: 'P', 'P', along::tp, fix::to_R_left
+    // told: &own::product_op::info, 'P', 'P', along::tp, fix::to_R_left
     const auto z = own::product(y, y);  // expect: product_of_two_partial_sums
     return mp::to_layout_of(x, z);
   }

@@ -24,14 +24,14 @@ constexpr axis first_of(axis_set s) {
   return axis{i};
 }
 
-// Where an operation is refused: an axis, and the states of its operands over it.
-struct place_met {
+// How the operands of a refused operation stand over an axis.
+struct standing {
   axis over{};
   state left = state::none, right = state::none;
 };
-constexpr place_met at(axis a, const layout& x) { return {a, state_at(x, a)}; }
-constexpr place_met at(axis a, const layout& x, const layout& y) { return {a, state_at(x, a), state_at(y, a)}; }
-constexpr verdict located(const place_met& where, verdict v) {
+constexpr standing at(axis a, const layout& x) { return {a, state_at(x, a)}; }
+constexpr standing at(axis a, const layout& x, const layout& y) { return {a, state_at(x, a), state_at(y, a)}; }
+constexpr verdict located(const standing& where, verdict v) {
   v.over = static_cast<along>(where.over.id), v.left_is = where.left, v.right_is = where.right;
   return v;
 }
@@ -48,12 +48,12 @@ constexpr text states_at(const char* what, const layout& x, const layout& y, axi
 }
 
 // A rule broken where a move over an axis repairs it: that ends the sentence.
-constexpr verdict mended_by(fix remedy, const char* operand, const place_met& where, rule r, const text& why,
+constexpr verdict mended_by(fix remedy, const char* operand, const standing& where, rule r, const text& why,
                             std::int64_t left = 0, std::int64_t right = 0) {
   const text move = moved_to(remedy == fix::to_I ? "I" : "R", operand, where.over);
   return located(where, broken_by(r, remedy, text{} << why << move, left, right));
 }
-constexpr verdict mended_by(fix left_or_right, const place_met& where, rule r, const text& why, std::int64_t left = 0,
+constexpr verdict mended_by(fix left_or_right, const standing& where, rule r, const text& why, std::int64_t left = 0,
                             std::int64_t right = 0) {
   return mended_by(left_or_right, left_or_right == fix::to_R_left ? "left" : "right", where, r, why, left, right);
 }
