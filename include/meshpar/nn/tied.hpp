@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/layout/print.hpp>
 #include <meshpar/ops/tracer.hpp>
 
 namespace meshpar::inline v0 {
