@@ -28,7 +28,7 @@ struct split_against_whole : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]));
     const auto whole = mp::to<R>(r[down], axes::tp);
-    // told: &contract_op::info, 26, 104, 'S', 'R', along::tp, fix::to_R_left
+    // told: &contract_op::info, 'S', 'R', along::tp, fix::to_R_left
     const auto y = mp::contract(dims::ffn, u, whole);  // expect: dimension_split_differently
     return mp::to_layout_of(x, y);
   }
@@ -49,7 +49,7 @@ struct gate_split_otherwise : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
     const auto g = mp::contract(dims::hidden, h, mp::to<R>(r[gate], axes::tp));
-    // told: &swiglu_op::info, 104, 26, 'R', 'S', along::tp, fix::to_R_right
+    // told: &swiglu_op::info, 'R', 'S', along::tp, fix::to_R_right
     const auto u = mp::swiglu(g, mp::contract(dims::hidden, h, r[up]));  // expect: dimension_split_differently
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
@@ -192,7 +192,7 @@ struct keys_on_every_rank : heads {
     const auto h = mp::to<R>(x, axes::tp);
     const auto q = mp::contract(dims::hidden, h, r[query]);
     const auto k = mp::to<R>(mp::contract(dims::hidden, h, r[key]), axes::tp);
-    // told: &attention_op::info, 2, 2, 'S', 'R', along::tp, fix::split_kv_heads_further
+    // told: &attention_op::info, 2, 2, 'S', 'R', along::tp, fix::split_further
     const auto o = mp::attention(q, k, k, 0);  // expect: heads_and_kv_heads_disagree
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), o, r[output]));
   }

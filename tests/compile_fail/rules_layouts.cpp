@@ -62,7 +62,7 @@ struct tp08_whole_input {
 struct tp08_split_input {
   static constexpr verdict result = ty::contract(x_ffn, make_layout(ffn_tp, hidden), over_ffn).no;
 };
-// told: 128, 32, 'R', 'S', along::tp, fix::to_R_right
+// told: 'R', 'S', along::tp, fix::to_R_right
 static_assert(require<tp08_whole_input>::ok);  // expect: dimension_split_differently
 static_assert(require<tp08_split_input>::ok);
 

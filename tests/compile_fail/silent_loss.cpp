@@ -190,7 +190,7 @@ struct s64_all_labels : heads {
   constexpr auto forward(const auto& r, auto x) const {
     const auto labels = own::labels(r);
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
-    // told: &cross_entropy_op::info, 8, 32, 'S', 'R', along::tp, fix::to_R_left
+    // told: &cross_entropy_op::info, 'S', 'R', along::tp, fix::to_R_left
     return mp::cross_entropy(own_logits, labels, 0);  // expect: dimension_split_differently
   }
 };

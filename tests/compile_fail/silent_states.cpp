@@ -286,7 +286,7 @@ static_assert(mp::check_layer<s27_gathered_in_the_order_of_the_cuts>());
 struct s64_mask_of_the_whole_sequence : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto mask = mp::gelu(mp::to<R>(x, axes::tp));
-    // told: &own::product_op::info, 8, 32, 'S', 'R', along::tp, fix::to_R_left
+    // told: &own::product_op::info, 'S', 'R', along::tp, fix::to_R_left
     return own::product(x, mask);  // expect: dimension_split_differently
   }
 };

@@ -112,7 +112,7 @@ enum class fix : unsigned char {
   leave_as_it_is,
   one_axis_at_a_time,
   split_alike,
-  split_kv_heads_further,
+  split_further,
   split_over_fewer,
   name_another_dimension,
   rename_one_dimension,

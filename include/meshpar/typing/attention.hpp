@@ -47,8 +47,8 @@ constexpr verdict heads_agree(const layout& q, const layout& k) {
   const text t = text{} << "attention: " << static_cast<long>(h.local) << " heads (" << name_of(h.by)
                         << (some ? ") use only some of " : ") are no multiple of ") << static_cast<long>(kv.local)
                         << " kv_heads (" << name_of(kv.by) << (some ? "); split kv_heads further" : ")");
-  const verdict v = broken_by(rule::heads_and_kv_heads_disagree, some ? fix::split_kv_heads_further : fix::none, t,
-                              h.local, kv.local);
+  const verdict v =
+      broken_by(rule::heads_and_kv_heads_disagree, some ? fix::split_further : fix::none, t, h.local, kv.local);
   return some ? located(at(differing(h.by, kv.by), q, k), v) : v;
 }
 

@@ -53,9 +53,8 @@ constexpr verdict mended_by(fix remedy, const char* operand, const standing& whe
   const text move = moved_to(remedy == fix::to_I ? "I" : "R", operand, where.over);
   return located(where, broken_by(r, remedy, text{} << why << move, left, right));
 }
-constexpr verdict mended_by(fix left_or_right, const standing& where, rule r, const text& why, std::int64_t left = 0,
-                            std::int64_t right = 0) {
-  return mended_by(left_or_right, left_or_right == fix::to_R_left ? "left" : "right", where, r, why, left, right);
+constexpr verdict mended_by(fix left_or_right, const standing& where, rule r, const text& why) {
+  return mended_by(left_or_right, left_or_right == fix::to_R_left ? "left" : "right", where, r, why);
 }
 
 constexpr verdict no_dim(const char* what, const char* operand, dim_name d) {
@@ -80,11 +79,11 @@ constexpr verdict split_differently(const char* what, const split_dim& x, const 
   t << what << ": " << name_of(x.name) << " is " << (x.by.empty() ? "" : "over ") << name_of(x.by) << " left, "
     << (y.by.empty() ? "" : "over ") << name_of(y.by) << " right; ";
   if (!x.by.empty() && !y.by.empty())
-    return located(at(differing(x.by, y.by), left, right),
-                   broken_by(rule::dimension_split_differently, fix::to_layout_of,
-                             t << "give both one order with to_layout_of", x.local, y.local));
+    return located(
+        at(differing(x.by, y.by), left, right),
+        broken_by(rule::dimension_split_differently, fix::to_layout_of, t << "give both one order with to_layout_of"));
   return mended_by(x.by.empty() ? fix::to_R_right : fix::to_R_left, at((x.by.empty() ? y : x).by[0].along, left, right),
-                   rule::dimension_split_differently, t << "split both or ", x.local, y.local);
+                   rule::dimension_split_differently, t << "split both or ");
 }
 constexpr verdict not_whole(const char* what, const split_dim& d) {
   return mended_by(fix::to_R, "x", {d.by[0].along, state::S}, rule::dimension_must_be_whole,
