@@ -42,9 +42,7 @@ class mpi_world {
   const activity_board& activity() const { return process_->activity(); }  // what this rank is doing
 
   // Rank 0's bytes become those of all ranks, which come here outside a run. No group counts them.
-  void share(void* data, int bytes) {
-    processes::check(MPI_Bcast(data, bytes, MPI_BYTE, 0, wire_), "MPI_Bcast");
-  }
+  void share(void* data, int bytes) { processes::check(MPI_Bcast(data, bytes, MPI_BYTE, 0, wire_), "MPI_Bcast"); }
 
   // Bytes that calls keep for pieces on their way to a sum, or packed; grows to the largest that was in flight.
   long staging_bytes() const { return process_->staging_bytes(); }
