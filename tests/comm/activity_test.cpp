@@ -9,13 +9,13 @@
 #include <thread>
 
 namespace mp = meshpar;
-namespace net = meshpar::net;
+namespace sockets = meshpar::sockets;
 
 namespace {
 std::atomic<long> allocations{0};
 
-net::instant at(double seconds) {
-  return net::instant{} + std::chrono::milliseconds(1000 + std::lround(seconds * 1000));
+sockets::instant at(double seconds) {
+  return sockets::instant{} + std::chrono::milliseconds(1000 + std::lround(seconds * 1000));
 }
 mp::activity doing(long step) {
   mp::activity_board b;
@@ -76,31 +76,31 @@ TEST_CASE("an activity comes through a frame, and a hostile one is made harmless
   mp::activity_board b;
   b.step(-5);
   b.start(mp::call_kind::receive, "a'\n\x1b"), b.become(mp::doing::waiting);
-  net::writer w;
+  sockets::writer w;
   write(w, b.read());
   std::string bytes = w.take();
-  net::reader r(bytes);
-  mp::activity a = net::read_activity(r);
+  sockets::reader r(bytes);
+  mp::activity a = sockets::read_activity(r);
   CHECK(r.ends());
   CHECK(a.step == -5);
   CHECK(std::string(a.label) == "a'??");
   bytes[8] = 99;
-  net::reader odd(bytes);
-  CHECK(net::read_activity(odd).kind == mp::call_kind::none);
+  sockets::reader odd(bytes);
+  CHECK(sockets::read_activity(odd).kind == mp::call_kind::none);
   for (std::size_t n = 0; n < bytes.size(); ++n) {
-    net::reader cut(std::string_view(bytes).substr(0, n));
-    net::read_activity(cut);
+    sockets::reader cut(std::string_view(bytes).substr(0, n));
+    sockets::read_activity(cut);
     CHECK(!cut.whole());
   }
 }
 
 TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   const auto all_here = [] {
-    net::watch_roll roll(4, 30, 10);
+    sockets::watch_roll roll(4, 30, 10);
     for (int r = 0; r < 4; ++r) roll.joined(r, at(0)), roll.beat(r, doing(r), at(0));
     return roll;
   };
-  net::watch_roll quiet = all_here();
+  sockets::watch_roll quiet = all_here();
   CHECK(!quiet.judge(at(9)));
   for (const int r : {0, 1, 3}) quiet.beat(r, doing(7), at(9));
   CHECK(quiet.judge(at(11)));
@@ -109,7 +109,7 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   CHECK(quiet.end().last.size() == 4);
   CHECK(!quiet.judge(at(12)));  // once
 
-  net::watch_roll slept = all_here();
+  sockets::watch_roll slept = all_here();
   slept.slept(90, at(100));
   CHECK(!slept.judge(at(100)));
   slept.slept(0.5, at(100.5));
@@ -117,19 +117,19 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   CHECK(slept.judge(at(100.5)));
   CHECK(slept.end().rank == 1);
 
-  net::watch_roll given_up = all_here();
+  sockets::watch_roll given_up = all_here();
   given_up.slept(90, at(100));
   given_up.closed(1);
   CHECK(given_up.judge(at(100)));
   CHECK(given_up.end().line == "rank 0 was stopped for 90.0 s, and the others gave it up");
 
-  net::watch_roll failed = all_here();
+  sockets::watch_roll failed = all_here();
   failed.failed(1, "no more data", at(1));
   CHECK(!failed.judge(at(1)));
   CHECK(failed.judge(at(2)));
   CHECK(failed.end().line == "rank 1 failed: no more data");
 
-  net::watch_roll caused = all_here();
+  sockets::watch_roll caused = all_here();
   caused.failed(1, "lost rank 3", at(1));
   caused.closed(3);
   caused.closed(2);
@@ -138,7 +138,7 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   CHECK(caused.end().line ==
         "ranks 2 and 3 were killed or exited (the first's last: step 2, computing after no call yet)");
 
-  net::watch_roll told = all_here();
+  sockets::watch_roll told = all_here();
   told.terminated(3, at(1));
   told.terminated(0, at(1));
   told.closed(3);
@@ -147,7 +147,7 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   CHECK(told.end().line ==
         "ranks 0 and 3 were ended from outside (SIGTERM); rank 3's last: step 3, computing after no call yet");
 
-  net::watch_roll done = all_here();
+  sockets::watch_roll done = all_here();
   for (int r = 0; r < 4; ++r) {
     CHECK(!done.all_done());
     done.goodbye(r);
@@ -157,7 +157,7 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   CHECK(done.all_done());
   CHECK(!done.judge(at(100)));
 
-  net::watch_roll late(4, 30, 10);
+  sockets::watch_roll late(4, 30, 10);
   late.joined(1, at(0));
   CHECK(!late.judge(at(5)));
   late.beat(1, doing(0), at(31));
@@ -167,16 +167,16 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
 
 TEST_CASE("an end comes through a frame") {
   const mp::end_of_run e{2, mp::end_reason::failed, "rank 2 failed: x", {doing(1), doing(2)}};
-  const std::string bytes = net::encode(e);
-  const mp::end_of_run got = net::read_end_of_run(bytes, 2);
+  const std::string bytes = sockets::encode(e);
+  const mp::end_of_run got = sockets::read_end_of_run(bytes, 2);
   CHECK(got.rank == 2);
   CHECK(got.reason == mp::end_reason::failed);
   CHECK(got.line == e.line);
   CHECK(got.last.size() == 2);
-  for (std::size_t n = 0; n < bytes.size(); ++n) net::read_end_of_run(std::string_view(bytes).substr(0, n), 2);
+  for (std::size_t n = 0; n < bytes.size(); ++n) sockets::read_end_of_run(std::string_view(bytes).substr(0, n), 2);
   CHECK(mp::end_words(got, 0) ==
-        "meshpar: rank 0: rank 2 failed: x; ending\nmeshpar: last seen of each rank:\nmeshpar:   rank 0: step 1, no "
-        "call yet\nmeshpar:   rank 1: step 2, computing after no call yet\n");
+        "meshpar: rank 0: rank 2 failed: x; ending\nmeshpar: last seen of each rank:\nmeshpar:   rank 0: step 1, "
+        "computing after no call yet\nmeshpar:   rank 1: step 2, computing after no call yet\n");
   CHECK(mp::last_words({doing(1), doing(2), doing(1), doing(1), doing(1)}) ==
         "meshpar:   ranks 0 and 2-4: step 1, computing after no call yet\nmeshpar:   rank 1: step 2, computing after "
         "no call yet\n");

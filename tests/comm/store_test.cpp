@@ -44,13 +44,13 @@ std::vector<std::string> on_ranks(const std::vector<int>& ranks, F fn) {
 }
 
 // A port where nobody listens: it was free a moment ago.
-int free_port() { return mp::net::listen_at("127.0.0.1", 0).port; }
+int free_port() { return mp::sockets::listen_at("127.0.0.1", 0).port; }
 
 }  // namespace
 
 TEST_CASE("ranks tell each other values of any bytes") {
   mp::store_server server({.size = 4, .token = "secret"});
-  const std::string id("\0\1\377 id", 6), large(mp::net::value_limit, 'x');
+  const std::string id("\0\1\377 id", 6), large(mp::sockets::value_limit, 'x');
   for (const std::string& said : on_ranks({0, 1, 2, 3}, [&](int rank) {
          mp::store s(at(server, rank, 4));
          if (rank == 2) s.set("id", id), s.set("large", large), s.set("empty", "");
@@ -118,7 +118,7 @@ TEST_CASE("a key has one value") {
   b.set("k", "v");
   CHECK(failure([&] { b.set("k", "w"); }) == "rank 1: rank 0 has already set 'k' to another value");
   CHECK(contains(failure([&] { b.set(std::string(257, 'k'), "w"); }), "a key has at most 256 characters"));
-  CHECK(contains(failure([&] { b.set("k", std::string(mp::net::value_limit + 1, 'v')); }), "at most 1048576 fit"));
+  CHECK(contains(failure([&] { b.set("k", std::string(mp::sockets::value_limit + 1, 'v')); }), "at most 1048576 fit"));
 }
 
 TEST_CASE("who cannot be a rank of this run is refused and told why") {
@@ -160,7 +160,7 @@ TEST_CASE("an address that does not lead to rank 0 is named") {
                                           "MASTER_ADDR and MASTER_PORT right?");
   CHECK(contains(refusal("::1", port), "store at [::1]:"));
   CHECK(contains(refusal("no host.invalid", port), "rank 1: does not know the host 'no host.invalid' ("));
-  const mp::net::listener mute = mp::net::listen_at("127.0.0.1", 0);
+  const mp::sockets::listener mute = mp::sockets::listen_at("127.0.0.1", 0);
   CHECK(contains(refusal("127.0.0.1", mute.port), "(who listens there does not answer)"));
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("who waits is told when a rank goes without goodbye, and when rank 0 d
   mp::store zero(at(*server, 0, 3));
   zero.get("here");
   {
-    const mp::net::link dies = mp::net::join(at(*server, 2, 3), mp::net::role::store);
+    const mp::sockets::link dies = mp::sockets::join(at(*server, 2, 3), mp::sockets::role::store);
   }
   waiter.join();
   CHECK(waiting == "rank 1: rank 2 was killed or exited");

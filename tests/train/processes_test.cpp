@@ -75,7 +75,19 @@ const launch_options& options() {
   return o;
 }
 
-void check_equal(const model& m, plan how, const precisions& in) {
+// The bits of both; on rank 0.
+void check_equal(const std::vector<trace>& by_threads, const std::vector<trace>& by_processes) {
+  REQUIRE(by_processes.size() == by_threads.size());
+  CHECK(by_threads[0].loss[0] != by_threads[0].loss[steps - 1]);
+  for (std::size_t r = 0; r < by_threads.size(); ++r) {
+    CAPTURE(r);
+    CHECK(std::memcmp(by_threads[r].loss, by_processes[r].loss, sizeof trace{}.loss) == 0);
+    CHECK(std::memcmp(by_threads[r].norm, by_processes[r].norm, sizeof trace{}.norm) == 0);
+    CHECK(std::memcmp(by_threads[r].weights, by_processes[r].weights, sizeof trace{}.weights) == 0);
+  }
+}
+
+void check_plan(const model& m, plan how, const precisions& in) {
   how.precision = in;
   const auto p = std::make_unique<program>(m, sixteen, how, stack<>(m, sixteen));
   CAPTURE(how.dp);
@@ -90,14 +102,7 @@ void check_equal(const model& m, plan how, const precisions& in) {
       const auto all = train(r);
       if (r.number() == 0) by_threads = all;
     });
-    REQUIRE(by_processes.size() == by_threads.size());
-    CHECK(by_threads[0].loss[0] != by_threads[0].loss[steps - 1]);
-    for (std::size_t r = 0; r < by_threads.size(); ++r) {
-      CAPTURE(r);
-      CHECK(std::memcmp(by_threads[r].loss, by_processes[r].loss, sizeof trace{}.loss) == 0);
-      CHECK(std::memcmp(by_threads[r].norm, by_processes[r].norm, sizeof trace{}.norm) == 0);
-      CHECK(std::memcmp(by_threads[r].weights, by_processes[r].weights, sizeof trace{}.weights) == 0);
-    }
+    check_equal(by_threads, by_processes);
   }));
 }
 
@@ -108,21 +113,47 @@ TEST_CASE("loss, gradient norm and every parameter are the same bits on processe
   for (const plan& how : plans)
     if (world_size(how) == options().where.size)
       for (const model& m : {gpt, llama})
-        for (const precisions& in : {all_f32, all_f64, mixed_bf16}) check_equal(m, how, in), ++compared;
+        for (const precisions& in : {all_f32, all_f64, mixed_bf16}) check_plan(m, how, in), ++compared;
   CHECK(compared >= 18);
 }
 
 namespace {
 constexpr plan two{.dp = 2};
+using net = decoder<llama, sixteen, two>;
+const auto nothing = [](auto&) {};
+
+// Every second process, as a code that has MPI_Comms of its own would split them.
+std::vector<trace> train_on(MPI_Comm mine) {
+  std::vector<trace> all;
+  mpi_world world(mine, {.time_out = 60});
+  run_on<net>(world, [&](auto& r) { all = train(r); });
+  return all;
+}
+}  // namespace
+
+TEST_CASE("a run over an MPI_Comm of the user's own has the same bits, also beside another one") {
+  if (options().where.size != 4) return;
+  int rank = 0;
+  REQUIRE(MPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS);
+  MPI_Comm mine = MPI_COMM_NULL;
+  REQUIRE(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &mine) == MPI_SUCCESS);
+  const std::vector<trace> by_processes = train_on(mine);
+  REQUIRE(MPI_Comm_free(&mine) == MPI_SUCCESS);
+  std::vector<trace> by_threads;
+  threads_world world(2);
+  run_on<net>(world, [&](auto& r) {
+    const auto all = train(r);
+    if (r.number() == 0) by_threads = all;
+  });
+  check_equal(by_threads, by_processes);
 }
 
 TEST_CASE("launch is refused when the launched world is not the plan's") {
-  using net = decoder<llama, sixteen, two>;
-  const auto nothing = [](auto&) {};
   if (options().where.size == 2) launch<net, mpi>(nothing, options());
   else
     CHECK_THROWS_WITH_AS((launch<net, mpi>(nothing, options())), doctest::Contains("are not pp * dp * cp * tp"),
                          std::exception);
+  CHECK_THROWS_WITH_AS(launch<net>(nothing, options()), doctest::Contains("runs its ranks as threads"), std::exception);
   launch_options wrong = options();
   wrong.where.rank = (wrong.where.rank + 1) % wrong.where.size;
   if (wrong.where.size == 2)

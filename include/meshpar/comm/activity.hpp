@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/comm/call.hpp>
+#include <meshpar/comm/doing.hpp>
 #include <meshpar/comm/frame.hpp>
 
 #include <array>
 #include <atomic>
 
 namespace meshpar::inline v0 {
-
-enum class doing : std::uint8_t { computing, waiting, ended };
 
 // What a rank is doing, as others are told.
 struct activity {
@@ -20,13 +19,11 @@ struct activity {
   char label[label_room]{};      // of the call; what does not fit is cut
 };
 
-// step 12, waiting in all_reduce 'gradients'
 inline std::string describe(const activity& a) {
-  std::string s = a.step <= 0 ? "" : "step " + std::to_string(a.step) + ", ";
-  s += a.now == doing::ended ? "ended after " : a.now == doing::waiting ? "waiting in " : "computing after ";
-  if (a.kind == call_kind::none) return s + "no call yet";
-  s += name_of(a.kind);
-  return *a.label ? s + " '" + a.label + "'" : s;
+  call what;
+  what.kind = a.kind;
+  what.label = a.label;
+  return doing_words(a.step, a.now, a.kind == call_kind::none ? "" : named(what));
 }
 
 // The rank's own thread writes here, without locks or allocation; any thread reads. A sequence lock: odd while it is
@@ -88,7 +85,7 @@ class activity_board {
 
 }  // namespace meshpar::inline v0
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 inline void write(writer& w, const activity& a) {
   w.number(a.step).number(static_cast<std::uint8_t>(a.kind)).number(static_cast<std::uint8_t>(a.now));
@@ -106,4 +103,4 @@ inline activity read_activity(reader& r) {
   return a;
 }
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

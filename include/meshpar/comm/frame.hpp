@@ -8,7 +8,7 @@
 
 // What the store and its clients say to each other: a header of 16 bytes (magic, version, kind, tag, length of the
 // body), then the body. All numbers are little-endian.
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 inline constexpr std::uint32_t frame_magic = 0x5250534d;  // "MSPR"
 inline constexpr std::uint16_t frame_version = 1;
@@ -147,4 +147,4 @@ inline bool same_token(std::string_view a, std::string_view b) {
   return differs == 0;
 }
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

@@ -19,7 +19,7 @@ struct store_options {
 
 }  // namespace meshpar::inline v0
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 enum class role : std::uint8_t { store, watch };
 
@@ -96,4 +96,4 @@ inline link join(const store_options& o, role as) {
   }
 }
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

@@ -22,7 +22,7 @@ struct store_server_options {
 
 }  // namespace meshpar::inline v0
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 // All connections of the server in one thread, none of which can make it wait. Who has not joined yet is a stranger:
 // it may say stranger_limit bytes in stranger_time, and the oldest of too many is dropped.
@@ -275,4 +275,4 @@ class server_loop {
   bool done_ = false;
 };
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

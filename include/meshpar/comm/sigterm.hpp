@@ -5,7 +5,7 @@
 #include <atomic>
 #include <csignal>
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 inline std::atomic<int> sigterm_bell{-1};
 
@@ -45,4 +45,4 @@ class sigterm_ear {
   struct sigaction before_{};
 };
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

@@ -17,7 +17,7 @@
 #include <utility>
 
 // POSIX sockets over TCP, IPv4 and IPv6; nothing here blocks beyond its deadline and nothing raises SIGPIPE.
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 using clock = std::chrono::steady_clock;
 using instant = clock::time_point;
@@ -177,4 +177,4 @@ inline bool send_all(int fd, std::string_view bytes, instant deadline) {
   return true;
 }
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

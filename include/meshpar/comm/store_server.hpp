@@ -25,8 +25,8 @@ class store_server {
   int watched() const { return loop_.watched(); }  // ranks with a watch that is open now
 
  private:
-  static net::listener open(const store_server_options& o) try {
-    return net::listen_at(o.address, o.port);
+  static sockets::listener open(const store_server_options& o) try {
+    return sockets::listen_at(o.address, o.port);
   } catch (const comm_error& e) {
     throw comm_error(std::string("rank 0: ") + e.what());
   }
@@ -37,8 +37,8 @@ class store_server {
     loop_.run();
   }
 
-  net::listener listener_;
-  net::server_loop loop_;
+  sockets::listener listener_;
+  sockets::server_loop loop_;
   std::thread thread_;
 };
 

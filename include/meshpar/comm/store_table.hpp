@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 struct reply {
   int rank;
@@ -157,4 +157,4 @@ class store_table {
   std::string refusal_;
 };
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

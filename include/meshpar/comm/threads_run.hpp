@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/comm/doing.hpp>
 #include <meshpar/comm/error.hpp>
 #include <meshpar/comm/threads_group.hpp>
 
@@ -66,11 +67,10 @@ class run_state {
     call what;
     what.kind = s.kind.load(std::memory_order_relaxed);
     what.label = s.label.load(std::memory_order_relaxed);
-    const std::string last = what.kind == call_kind::none ? "no call yet" : named(what);
-    const char* state = s.ended ? "ended after " : s.waiting ? "waiting in " : "computing after ";
-    const long step = s.step.load(std::memory_order_relaxed);
-    return "rank " + std::to_string(rank) + " (" + (step > 0 ? "step " + std::to_string(step) + ", " : "") + state +
-           last + ")";
+    const doing now = s.ended ? doing::ended : s.waiting ? doing::waiting : doing::computing;
+    return "rank " + std::to_string(rank) + " (" +
+           doing_words(s.step.load(std::memory_order_relaxed), now, what.kind == call_kind::none ? "" : named(what)) +
+           ")";
   }
 
  private:

@@ -2,7 +2,7 @@
 #pragma once
 #include <meshpar/comm/socket.hpp>
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 // Ends the poll() of another thread, or of any thread from a signal handler.
 class wake {
@@ -32,4 +32,4 @@ class wake {
   descriptor read_, write_;
 };
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

@@ -31,7 +31,7 @@ class watch {
         board_(board),
         options_(options),
         server_(server),
-        link_(net::join(where, net::role::watch)),
+        link_(sockets::join(where, sockets::role::watch)),
         thread_([this] { run(); }) {
     [[maybe_unused]] static const int registered = std::atexit([] {
       if (watch* w = current.load()) w->fail("called exit() without a goodbye");
@@ -51,13 +51,13 @@ class watch {
 
   // This rank's work is done. Returns when that of all ranks is; until then it is still told of an end.
   void goodbye() {
-    post(net::frame_kind::goodbye, "");
+    post(sockets::frame_kind::goodbye, "");
     wait_for_all();
   }
 
   // This rank cannot go on, for the reason in one line. All ranks are told, and the process ends.
   [[noreturn]] void fail(const std::string& line) {
-    post(net::frame_kind::failed, line.substr(0, 4096));
+    post(sockets::frame_kind::failed, line.substr(0, 4096));
     std::this_thread::sleep_for(std::chrono::duration<double>(options_.time_out));
     ::_exit(1);
   }
@@ -70,10 +70,10 @@ class watch {
 
   static inline std::atomic<watch*> current{nullptr};
 
-  void post(net::frame_kind kind, std::string_view body) {
+  void post(sockets::frame_kind kind, std::string_view body) {
     {
       const std::lock_guard lock(mutex_);
-      posted_ += net::encode(kind, 0, body);
+      posted_ += sockets::encode(kind, 0, body);
     }
     wake_.ring();
   }
@@ -86,17 +86,17 @@ class watch {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    net::instant last = net::clock::now(), next_beat = last;
+    sockets::instant last = sockets::clock::now(), next_beat = last;
     for (heard_ = last; !stopping_ && !all_done_;) {
       if (last >= next_beat) {
-        net::writer w;
-        net::write(w, board_.read());
-        out_ += net::encode(net::frame_kind::beat, 0, w.take());
+        sockets::writer w;
+        sockets::write(w, board_.read());
+        out_ += sockets::encode(sockets::frame_kind::beat, 0, w.take());
         next_beat = last + seconds(options_.heartbeat);
       }
       send_out();
       wait_until(std::min(next_beat, told_to_end_));
-      const net::instant now = net::clock::now();
+      const sockets::instant now = sockets::clock::now();
       if (now > last + seconds(options_.time_out / 2)) heard_ = now;  // this process was stopped itself
       last = now;
       listen();
@@ -116,34 +116,35 @@ class watch {
       const std::lock_guard lock(mutex_);
       out_ += std::exchange(posted_, {});
     }
-    const long n = out_.empty() ? 0 : net::send_some(link_.fd(), out_);
+    const long n = out_.empty() ? 0 : sockets::send_some(link_.fd(), out_);
     if (n > 0) out_.erase(0, static_cast<std::size_t>(n));
   }
 
-  void wait_until(net::instant then) {
+  void wait_until(sockets::instant then) {
     pollfd p[] = {{link_.fd(), static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT), 0},
                   {wake_.fd(), POLLIN, 0},
                   {ear_.fd(), POLLIN, 0}};
-    ::poll(p, 3, net::milliseconds_to(then));
+    ::poll(p, 3, sockets::milliseconds_to(then));
     wake_.quiet();
-    if (!ear_.rang() || told_to_end_ != net::instant::max()) return;
-    out_ += net::encode(net::frame_kind::terminated, 0, "");
-    told_to_end_ = net::after(patience_after_sigterm);
+    if (!ear_.rang() || told_to_end_ != sockets::instant::max()) return;
+    out_ += sockets::encode(sockets::frame_kind::terminated, 0, "");
+    told_to_end_ = sockets::after(patience_after_sigterm);
   }
 
   // All that has come.
   void listen() {
-    for (net::frame f;;) {
-      const net::heard h = link_.receive(f, net::instant{});
-      if (h == net::heard::late) return;
-      if (h != net::heard::frame) return end_alone(end_reason::died, 0, "rank 0 was killed or exited" + last_of_0());
-      heard_ = net::clock::now();
-      if (f.kind == net::frame_kind::beat) {
-        net::reader r(f.body);
-        last_of_0_ = net::read_activity(r);
-      } else if (f.kind == net::frame_kind::end_of_run) {
-        end(net::read_end_of_run(f.body, size_));
-      } else if (f.kind == net::frame_kind::all_done) {
+    for (sockets::frame f;;) {
+      const sockets::heard h = link_.receive(f, sockets::instant{});
+      if (h == sockets::heard::late) return;
+      if (h != sockets::heard::frame)
+        return end_alone(end_reason::died, 0, "rank 0 was killed or exited" + last_of_0());
+      heard_ = sockets::clock::now();
+      if (f.kind == sockets::frame_kind::beat) {
+        sockets::reader r(f.body);
+        last_of_0_ = sockets::read_activity(r);
+      } else if (f.kind == sockets::frame_kind::end_of_run) {
+        end(sockets::read_end_of_run(f.body, size_));
+      } else if (f.kind == sockets::frame_kind::all_done) {
         const std::lock_guard lock(mutex_);
         all_done_ = true;
         return changed_.notify_all();
@@ -157,9 +158,9 @@ class watch {
   [[noreturn]] void end(const end_of_run& e) {
     bound_the_end();
     options_.at_end(e, me_);
-    const net::instant late = net::after(linger_of_0);
+    const sockets::instant late = sockets::after(linger_of_0);
     std::this_thread::sleep_for(std::chrono::duration<double>(linger));
-    while (server_ && server_->watched() > 1 && net::clock::now() < late)
+    while (server_ && server_->watched() > 1 && sockets::clock::now() < late)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ::_exit(1);
   }
@@ -173,23 +174,23 @@ class watch {
     ::alarm(3);
   }
 
-  static net::clock::duration seconds(double s) {
-    return std::chrono::duration_cast<net::clock::duration>(std::chrono::duration<double>(s));
+  static sockets::clock::duration seconds(double s) {
+    return std::chrono::duration_cast<sockets::clock::duration>(std::chrono::duration<double>(s));
   }
 
   int me_, size_;
   const activity_board& board_;
   watch_options options_;
   const store_server* server_;
-  net::link link_;
-  net::wake wake_;
-  net::sigterm_ear ear_;
+  sockets::link link_;
+  sockets::wake wake_;
+  sockets::sigterm_ear ear_;
   std::atomic<bool> stopping_{false}, all_done_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string posted_, out_;
   activity last_of_0_;
-  net::instant heard_{}, told_to_end_ = net::instant::max();
+  sockets::instant heard_{}, told_to_end_ = sockets::instant::max();
   std::thread thread_;
 };
 

@@ -20,7 +20,7 @@ struct end_of_run {
 
 }  // namespace meshpar::inline v0
 
-namespace meshpar::inline v0::net {
+namespace meshpar::inline v0::sockets {
 
 // Who of a run is alive, from what rank 0 hears; no sockets. The first that judge() finds ends the run. A death counts
 // at once; a failure and a signal to end wait a moment, for they may be what a death has caused.
@@ -161,4 +161,4 @@ inline end_of_run read_end_of_run(std::string_view body, int size) {
   return e;
 }
 
-}  // namespace meshpar::inline v0::net
+}  // namespace meshpar::inline v0::sockets

@@ -31,30 +31,43 @@ inline void announce(const rendezvous& where, int ranks) {
 
 }  // namespace launching
 
-// Runs fn(rank&) for every rank of a decoder: as the processes of a launcher (mpirun, srun, ...) if one started this
-// program and a communicator of processes is among its parts (launch<net, mpi>), else as threads of this process. The
-// launched world must be the plan's. Throws one line.
-template <class Net, class... Parts, class F>
-void launch(F fn, const launch_options& o = {}) {
-  using chosen = parts<Parts...>;
-  const auto p = std::make_unique<program>(Net::what, Net::task, Net::how, Net::make_layers());
+// The program of a decoder, for ranks that are `ranks` in number. Throws one line.
+template <class Net>
+std::unique_ptr<program> program_for(int ranks) {
+  if (const verdict v = world_size_matches_plan(Net::how, ranks); !v.holds())
+    throw std::invalid_argument(v.why.c_str());
+  auto p = std::make_unique<program>(Net::what, Net::task, Net::how, Net::make_layers());
   if (p->memory.height != cost_of<Net>.height)
     throw std::logic_error(
         "a layer traces differently at run time than as a constant: in its forward, give each call "
         "that uses a parameter a statement of its own, so that their order is fixed");
-  const int ranks = p->where.ranks.size();
+  return p;
+}
+
+// Runs fn(rank&) for every rank of a decoder over a world that the caller has made: a threads_world, or an mpi_world of
+// an MPI_Comm of his own. Throws one line.
+template <class Net, class... Parts, class World, class F>
+void run_on(World& world, F fn) {
+  const auto p = program_for<Net>(world.size());
+  world.run([&](auto& comm) { run_rank<types_of<Net>, typename parts<Parts...>::gemm>(*p, comm, fn); });
+}
+
+// The same over a world of its own: the processes of a launcher (mpirun, srun, ...) if one started this program and a
+// communicator of processes is among its parts (launch<net, mpi>), else threads of this process.
+template <class Net, class... Parts, class F>
+void launch(F fn, const launch_options& o = {}) {
+  using chosen = parts<Parts...>;
   if (!by_a_launcher(o.where)) {
-    launching::announce(o.where, ranks);
-    return run_ranks<types_of<Net>, typename chosen::gemm>(*p, fn, {.time_out = o.time_out});
-  }
-  if constexpr (__is_same(typename chosen::comm, threads)) {
+    threads_world world(static_cast<int>(world_size(Net::how)), {.time_out = o.time_out});
+    launching::announce(o.where, world.size());
+    run_on<Net, Parts...>(world, fn);
+  } else if constexpr (__is_same(typename chosen::comm, threads)) {
     throw std::invalid_argument("this process is " + describe(o.where) +
                                 ", but this program runs its ranks as threads: start it alone, or give launch a "
                                 "communicator of processes (launch<net, mp::mpi>)");
   } else {
-    if (const verdict v = world_size_matches_plan(Net::how, o.where.size); !v.holds())
-      throw std::invalid_argument(std::string(v.why.c_str()) + " (" + describe(o.where) + ")");
-    launching::announce(o.where, ranks);
+    const auto p = program_for<Net>(o.where.size);
+    launching::announce(o.where, o.where.size);
     run_processes<types_of<Net>, typename chosen::gemm, typename chosen::comm>(*p, fn, o);
   }
 }
