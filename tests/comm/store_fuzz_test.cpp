@@ -24,6 +24,10 @@ net::descriptor stranger(const mp::store_server& server) {
 }
 void say(const net::descriptor& fd, std::string_view bytes) { net::send_all(fd.get(), bytes, net::after(0.1)); }
 
+void say_all(net::link& l, const std::vector<std::string>& frames) {
+  for (const std::string& f : frames) CHECK(l.send(f, net::after(guard)));
+}
+
 // Reads to the end of the connection: whether the server has ended it.
 bool is_dropped(const net::descriptor& fd) {
   char bytes[1024];
@@ -138,7 +142,12 @@ TEST_CASE("of too many strangers the oldest is dropped") {
   mp::store s({.port = server.port(), .token = "secret", .time_out = guard});
   s.set("a", "b");
   CHECK(is_dropped(crowd.front()));
-  CHECK(net::receive_some(crowd.back().get(), crowd.size() ? &std::string(1, ' ')[0] : nullptr, 1) == 0);
+  const net::descriptor& last = crowd.back();  // may still say who it is
+  say(last, hello("wrong"));
+  char kind[8]{};
+  CHECK(net::ready(last.get(), POLLIN, net::after(guard)));
+  CHECK(net::receive_some(last.get(), kind, sizeof kind) == sizeof kind);
+  CHECK(kind[6] == static_cast<char>(net::frame_kind::refused));
 }
 
 TEST_CASE("a rank that sends what a store or a watch does not say is dropped, and counts as lost") {
@@ -172,6 +181,23 @@ TEST_CASE("a client that meets another program says so") {
                     " is another program, or another version of meshpar; set MASTER_PORT to that of rank 0");
 }
 
+TEST_CASE("an answer to an earlier request is passed over") {
+  const net::listener other = net::listen_at("127.0.0.1", 0);
+  std::string got;
+  std::thread client([&] { got = mp::store({.port = other.port, .time_out = guard}).get("key"); });
+  net::ready(other.fd.get(), POLLIN, net::after(guard));
+  net::link l(net::accept_from(other.fd));
+  net::frame f;
+  CHECK(l.receive(f, net::after(guard)) == net::heard::frame);
+  say_all(l, {net::encode(net::frame_kind::welcome, 0, "")});
+  CHECK(l.receive(f, net::after(guard)) == net::heard::frame);
+  CHECK(f.kind == net::frame_kind::get);
+  say_all(l, {net::encode(net::frame_kind::failure, f.tag - 1, "late"),
+              net::encode(net::frame_kind::answer, f.tag, "value")});
+  client.join();
+  CHECK(got == "value");
+}
+
 TEST_CASE("frames: what is written is read, whole or in pieces") {
   std::mt19937 draw(1);
   std::string all;
@@ -185,6 +211,25 @@ TEST_CASE("frames: what is written is read, whole or in pieces") {
     for (net::frame f; in.next(f) == net::inbox::state::frame;) CHECK(f.tag == next++);
   }
   CHECK(next == 50);
+}
+
+TEST_CASE("an inbox knows garbage at once, and waits for the rest of what may be a frame") {
+  const auto state = [](std::string_view bytes) {
+    net::inbox in;
+    in.add(bytes);
+    net::frame f;
+    return in.next(f);
+  };
+  const std::string longest = net::encode(net::frame_kind::hello, 0, std::string(net::stranger_limit, 'x'));
+  for (std::size_t n = 0; n < longest.size(); ++n)
+    CHECK(state(std::string_view(longest).substr(0, n)) == net::inbox::state::waiting);
+  CHECK(state(longest) == net::inbox::state::frame);
+  const std::string longer = net::encode(net::frame_kind::hello, 0, std::string(net::stranger_limit + 1, 'x'));
+  CHECK(state(longer.substr(0, net::header_bytes)) == net::inbox::state::garbage);
+  CHECK(state("G") == net::inbox::state::garbage);
+  CHECK(state("MSPX") == net::inbox::state::garbage);
+  CHECK(state(net::encode(net::frame_kind{net::frame_kinds}, 0, "")) == net::inbox::state::garbage);
+  CHECK(state(net::encode(net::frame_kind::none, 0, "")) == net::inbox::state::garbage);
 }
 
 TEST_CASE("readers end at the end, whatever a length says") {

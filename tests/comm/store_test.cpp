@@ -103,7 +103,7 @@ TEST_CASE("a key that nobody sets is named") {
         "rank 1: no rank set 'nccl id' within 0.2 s; rank 0 never reached rank 0's store");
 }
 
-TEST_CASE("a late answer is not taken for that of the next request") {
+TEST_CASE("after a time-out the store goes on") {
   mp::store_server server({.size = 1, .token = "secret"});
   mp::store s(at(server, 0, 1, 0.1));
   CHECK(contains(failure([&] { s.get("a"); }), "no rank set 'a'"));

@@ -153,7 +153,8 @@ void check_others(run& r, int lost, const std::string& words) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == lost) continue;
     const ended e = r.end_of(rank);
-    CHECK_MESSAGE((WIFEXITED(e.status) && WEXITSTATUS(e.status) == 1), "rank ", rank, ": ", e.said);
+    CHECK_MESSAGE((WIFEXITED(e.status) && WEXITSTATUS(e.status) == 1), "rank ", rank, ", status ", e.status, ": ",
+                  e.said);
     const std::string line = "meshpar: rank " + std::to_string(rank) + ": " + words;
     CHECK_MESSAGE(contains(e.said, line), e.said);
     CHECK_MESSAGE(std::count(e.said.begin(), e.said.end(), '\n') == (rank == 0 ? 3 + ranks : 2), e.said);

@@ -172,7 +172,7 @@ class watch {
     sigaddset(&only, SIGALRM);
     std::signal(SIGALRM, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-    ::alarm(3);
+    ::alarm(5);
   }
 
   static net::clock::duration seconds(double s) {
