@@ -34,17 +34,17 @@ mp::activity doing(long step) {
 
 TEST_CASE("an activity in words") {
   mp::activity_board b;
-  CHECK(describe(b.read()) == "no call yet");
+  CHECK(describe(b.read()) == "computing after no call yet");
   b.step(12);
-  CHECK(describe(b.read()) == "step 12, no call yet");
-  b.enter(mp::call_kind::all_reduce, "gradients");
-  CHECK(describe(b.read()) == "step 12, in all_reduce 'gradients'");
-  b.leave();
-  CHECK(describe(b.read()) == "step 12, after all_reduce 'gradients'");
-  b.enter(mp::call_kind::barrier, "");
-  CHECK(describe(b.read()) == "step 12, in barrier");
-  b.enter(mp::call_kind::send, std::string(100, 'x').c_str());
-  CHECK(describe(b.read()) == "step 12, in send '" + std::string(47, 'x') + "'");
+  CHECK(describe(b.read()) == "step 12, computing after no call yet");
+  b.start(mp::call_kind::all_reduce, "gradients"), b.become(mp::doing::waiting);
+  CHECK(describe(b.read()) == "step 12, waiting in all_reduce 'gradients'");
+  b.become(mp::doing::computing);
+  CHECK(describe(b.read()) == "step 12, computing after all_reduce 'gradients'");
+  b.start(mp::call_kind::barrier, ""), b.become(mp::doing::waiting);
+  CHECK(describe(b.read()) == "step 12, waiting in barrier");
+  b.start(mp::call_kind::send, std::string(100, 'x').c_str()), b.become(mp::doing::waiting);
+  CHECK(describe(b.read()) == "step 12, waiting in send '" + std::string(47, 'x') + "'");
 }
 
 TEST_CASE("a reader never sees half of an activity, and the writer does not allocate") {
@@ -64,10 +64,12 @@ TEST_CASE("a reader never sees half of an activity, and the writer does not allo
   for (int i = 0; i < 26; ++i) labels[i] = new std::string(i % 2 != 0 ? 40 : 3, static_cast<char>('a' + i));
   mp::activity_board mine;
   const long before = allocations;
-  for (int i = 0; i < 20000; ++i) mine.step(i), mine.enter(mp::call_kind::send, labels[i % 26]->c_str()), mine.leave();
+  for (int i = 0; i < 20000; ++i)
+    mine.step(i), mine.start(mp::call_kind::send, labels[i % 26]->c_str()), mine.become(mp::doing::computing),
+        mine.become(mp::doing::waiting);
   CHECK(allocations == before);
   for (int i = 0; !over; i = (i + 1) % 26)
-    b.write({.step = i, .kind = mp::call_kind::send, .inside = true}, labels[i]->c_str());
+    b.write({.step = i, .kind = mp::call_kind::send, .now = mp::doing::waiting}, labels[i]->c_str());
   reads.join();
   CHECK(torn == 0);
   for (const std::string* l : labels) delete l;
@@ -76,7 +78,7 @@ TEST_CASE("a reader never sees half of an activity, and the writer does not allo
 TEST_CASE("an activity comes through a frame, and a hostile one is made harmless") {
   mp::activity_board b;
   b.step(-5);
-  b.enter(mp::call_kind::receive, "a'\n\x1b");
+  b.start(mp::call_kind::receive, "a'\n\x1b"), b.become(mp::doing::waiting);
   net::writer w;
   write(w, b.read());
   std::string bytes = w.take();
@@ -106,7 +108,7 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   for (const int r : {0, 1, 3}) quiet.beat(r, doing(7), at(9));
   CHECK(quiet.judge(at(11)));
   CHECK(quiet.end().line ==
-        "rank 2 was silent for 10.0 s: stopped, or the host is gone (its last: step 2, no call yet)");
+        "rank 2 was silent for 10.0 s: stopped, or the host is gone (its last: step 2, computing after no call yet)");
   CHECK(quiet.end().last.size() == 4);
   CHECK(!quiet.judge(at(12)));  // once
 
@@ -136,7 +138,8 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   caused.closed(2);
   CHECK(caused.judge(at(1)));
   CHECK(caused.end().rank == 2);
-  CHECK(caused.end().line == "ranks 2 and 3 were killed or exited (the first's last: step 2, no call yet)");
+  CHECK(caused.end().line ==
+        "ranks 2 and 3 were killed or exited (the first's last: step 2, computing after no call yet)");
 
   net::watch_roll told = all_here();
   told.terminated(3, at(1));
@@ -144,7 +147,8 @@ TEST_CASE("who ends a run: deaths before failures, failures before silence") {
   told.closed(3);
   CHECK(!told.judge(at(1)));
   CHECK(told.judge(at(2)));
-  CHECK(told.end().line == "ranks 0 and 3 were ended from outside (SIGTERM); rank 3's last: step 3, no call yet");
+  CHECK(told.end().line ==
+        "ranks 0 and 3 were ended from outside (SIGTERM); rank 3's last: step 3, computing after no call yet");
 
   net::watch_roll done = all_here();
   for (int r = 0; r < 4; ++r) {
@@ -174,10 +178,11 @@ TEST_CASE("an end comes through a frame") {
   CHECK(got.last.size() == 2);
   for (std::size_t n = 0; n < bytes.size(); ++n) net::read_end_of_run(std::string_view(bytes).substr(0, n), 2);
   CHECK(mp::end_words(got, 0) ==
-        "meshpar: rank 0: rank 2 failed: x; ending\nmeshpar: last seen of each rank:\nmeshpar:   rank 0: step 1, no "
-        "call yet\nmeshpar:   rank 1: step 2, no call yet\n");
+        "meshpar: rank 0: rank 2 failed: x; ending\nmeshpar: last seen of each rank:\nmeshpar:   rank 0: step 1, "
+        "computing after no call yet\nmeshpar:   rank 1: step 2, computing after no call yet\n");
   CHECK(mp::last_words({doing(1), doing(2), doing(1), doing(1), doing(1)}) ==
-        "meshpar:   ranks 0 and 2-4: step 1, no call yet\nmeshpar:   rank 1: step 2, no call yet\n");
+        "meshpar:   ranks 0 and 2-4: step 1, computing after no call yet\nmeshpar:   rank 1: step 2, computing after "
+        "no call yet\n");
 }
 
 TEST_CASE("ranks in words") {

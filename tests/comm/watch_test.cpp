@@ -121,7 +121,7 @@ class run {
         _exit(9);
       }
       s.board.step(10 + rank);
-      s.board.enter(mp::call_kind::all_reduce, "gradients");
+      s.board.start(mp::call_kind::all_reduce, "gradients"), s.board.become(mp::doing::waiting);
       s.start_watch(time_out, patience);
       s.meet();
       nap(0.15);  // a beat or two with what the board says
@@ -158,7 +158,8 @@ void check_others(run& r, int lost, const std::string& words) {
     const std::string line = "meshpar: rank " + std::to_string(rank) + ": " + words;
     CHECK_MESSAGE(contains(e.said, line), e.said);
     CHECK_MESSAGE(std::count(e.said.begin(), e.said.end(), '\n') == (rank == 0 ? 3 + ranks : 2), e.said);
-    if (rank == 0) CHECK_MESSAGE(contains(e.said, "meshpar:   rank 3: step 13, in all_reduce 'gradients'\n"), e.said);
+    if (rank == 0)
+      CHECK_MESSAGE(contains(e.said, "meshpar:   rank 3: step 13, waiting in all_reduce 'gradients'\n"), e.said);
   }
 }
 
@@ -182,7 +183,7 @@ TEST_CASE("a rank that is killed is named by all others") {
   run r(work_on);
   all_at_work(r);
   r.send(2, SIGKILL);
-  check_others(r, 2, "rank 2 was killed or exited (its last: step 12, in all_reduce 'gradients'); ending\n");
+  check_others(r, 2, "rank 2 was killed or exited (its last: step 12, waiting in all_reduce 'gradients'); ending\n");
 }
 
 TEST_CASE("a rank that ends early without a goodbye is named, whatever its status") {
@@ -191,7 +192,7 @@ TEST_CASE("a rank that ends early without a goodbye is named, whatever its statu
       say("at work");
       s.rank == 1 ? _exit(status) : forever();
     });
-    check_others(r, 1, "rank 1 was killed or exited (its last: step 11, in all_reduce 'gradients'); ending\n");
+    check_others(r, 1, "rank 1 was killed or exited (its last: step 11, waiting in all_reduce 'gradients'); ending\n");
   }
 }
 
@@ -222,7 +223,7 @@ TEST_CASE("an exception that unwinds past the watch keeps its message") {
     _exit(3);
   });
   r.wait_for(1, "no more data");
-  check_others(r, 1, "rank 1 was killed or exited (its last: step 11, in all_reduce 'gradients'); ending\n");
+  check_others(r, 1, "rank 1 was killed or exited (its last: step 11, waiting in all_reduce 'gradients'); ending\n");
 }
 
 TEST_CASE("a rank that ends early is named to one that has said its goodbye") {
@@ -242,7 +243,7 @@ TEST_CASE("a rank that is stopped is named by all others") {
   all_at_work(r);
   r.send(2, SIGSTOP);
   check_others(r, 2,
-               "rank 2 was silent for 1.0 s: stopped, or the host is gone (its last: step 12, in all_reduce "
+               "rank 2 was silent for 1.0 s: stopped, or the host is gone (its last: step 12, waiting in all_reduce "
                "'gradients'); ending\n");
 }
 
@@ -250,13 +251,14 @@ TEST_CASE("rank 0 killed or stopped is named by all others") {
   run killed(work_on);
   all_at_work(killed);
   killed.send(0, SIGKILL);
-  check_others(killed, 0, "rank 0 was killed or exited (its last: step 10, in all_reduce 'gradients'); ending\n");
+  check_others(killed, 0,
+               "rank 0 was killed or exited (its last: step 10, waiting in all_reduce 'gradients'); ending\n");
 
   run stopped(work_on, 1);
   all_at_work(stopped);
   stopped.send(0, SIGSTOP);
   check_others(stopped, 0,
-               "rank 0 was silent for 1.0 s: stopped, or the host is gone (its last: step 10, in all_reduce "
+               "rank 0 was silent for 1.0 s: stopped, or the host is gone (its last: step 10, waiting in all_reduce "
                "'gradients'); ending\n");
   stopped.send(0, SIGCONT);
   const ended e = stopped.end_of(0);
@@ -292,7 +294,7 @@ TEST_CASE("a launcher's SIGTERM does not come before the name of the rank that d
   for (const int rank : {0, 1, 3}) r.send(rank, SIGTERM);
   nap(0.05);
   r.send(2, SIGKILL);
-  check_others(r, 2, "rank 2 was killed or exited (its last: step 12, in all_reduce 'gradients'); ending\n");
+  check_others(r, 2, "rank 2 was killed or exited (its last: step 12, waiting in all_reduce 'gradients'); ending\n");
 }
 
 TEST_CASE("a SIGTERM to one rank or to all is named") {
@@ -300,7 +302,7 @@ TEST_CASE("a SIGTERM to one rank or to all is named") {
   all_at_work(one);
   one.send(2, SIGTERM);
   const std::string words =
-      " ended from outside (SIGTERM); rank 2's last: step 12, in all_reduce 'gradients'; ending\n";
+      " ended from outside (SIGTERM); rank 2's last: step 12, waiting in all_reduce 'gradients'; ending\n";
   check_others(one, -1, "rank 2 was" + words);
 
   run all(work_on);

@@ -8,21 +8,24 @@
 
 namespace meshpar::inline v0 {
 
+enum class doing : std::uint8_t { computing, waiting, ended };
+
 // What a rank is doing, as others are told.
 struct activity {
   static constexpr std::size_t label_room = 48;
 
-  std::int64_t step = -1;  // -1: before the first
+  std::int64_t step = 0;  // from 1; 0: before the first
   call_kind kind = call_kind::none;
-  bool inside = false;       // the call, or computing after it
-  char label[label_room]{};  // of the call; what does not fit is cut
+  doing now = doing::computing;  // after the call or in it
+  char label[label_room]{};      // of the call; what does not fit is cut
 };
 
-// step 12, in all_reduce 'gradients'
+// step 12, waiting in all_reduce 'gradients'
 inline std::string describe(const activity& a) {
-  std::string s = a.step < 0 ? "" : "step " + std::to_string(a.step) + ", ";
+  std::string s = a.step <= 0 ? "" : "step " + std::to_string(a.step) + ", ";
+  s += a.now == doing::ended ? "ended after " : a.now == doing::waiting ? "waiting in " : "computing after ";
   if (a.kind == call_kind::none) return s + "no call yet";
-  s += std::string(a.inside ? "in " : "after ") + name_of(a.kind);
+  s += name_of(a.kind);
   return *a.label ? s + " '" + a.label + "'" : s;
 }
 
@@ -34,11 +37,12 @@ class activity_board {
     mine_.step = n;
     publish();
   }
-  void enter(call_kind kind, const char* label) { write({.step = mine_.step, .kind = kind, .inside = true}, label); }
-  void leave() {
-    mine_.inside = false;
+  void start(call_kind kind, const char* label) { write({.step = mine_.step, .kind = kind}, label); }
+  void become(doing now) {
+    mine_.now = now;
     publish();
   }
+  void clear() { write({}, ""); }
   void write(const activity& now, const char* label) {
     mine_ = now;
     std::size_t n = 0;
@@ -56,7 +60,7 @@ class activity_board {
       activity a;
       a.step = static_cast<std::int64_t>(copy[0]);
       a.kind = static_cast<call_kind>(copy[1] & 255);
-      a.inside = copy[1] >> 8 != 0;
+      a.now = static_cast<doing>(copy[1] >> 8 & 3);
       __builtin_memcpy(a.label, &copy[2], activity::label_room);
       return a;
     }
@@ -69,7 +73,8 @@ class activity_board {
   void publish() {
     const std::uint64_t before = sequence_.load(std::memory_order_relaxed);
     std::array<std::uint64_t, words> copy{static_cast<std::uint64_t>(mine_.step),
-                                          static_cast<std::uint64_t>(mine_.kind) | (mine_.inside ? 256u : 0u)};
+                                          static_cast<std::uint64_t>(mine_.kind) | static_cast<std::uint64_t>(mine_.now)
+                                                                                       << 8};
     __builtin_memcpy(&copy[2], mine_.label, activity::label_room);
     sequence_.store(before + 1, std::memory_order_relaxed);
     for (std::size_t i = 0; i < words; ++i) shown_[i].store(copy[i], std::memory_order_release);
@@ -78,7 +83,7 @@ class activity_board {
 
   activity mine_;
   std::atomic<std::uint64_t> sequence_{0};
-  std::array<std::atomic<std::uint64_t>, words> shown_{~std::uint64_t{0}};
+  std::array<std::atomic<std::uint64_t>, words> shown_{};
 };
 
 }  // namespace meshpar::inline v0
@@ -86,7 +91,7 @@ class activity_board {
 namespace meshpar::inline v0::net {
 
 inline void write(writer& w, const activity& a) {
-  w.number(a.step).number(static_cast<std::uint8_t>(a.kind)).number(static_cast<std::uint8_t>(a.inside));
+  w.number(a.step).number(static_cast<std::uint8_t>(a.kind)).number(static_cast<std::uint8_t>(a.now));
   w.words(a.label);
 }
 inline activity read_activity(reader& r) {
@@ -94,7 +99,8 @@ inline activity read_activity(reader& r) {
   a.step = r.number<std::int64_t>();
   const auto kind = r.number<std::uint8_t>();
   a.kind = kind < call_kinds ? static_cast<call_kind>(kind) : call_kind::none;
-  a.inside = r.number<std::uint8_t>() != 0;
+  const auto now = r.number<std::uint8_t>();
+  a.now = now <= static_cast<std::uint8_t>(doing::ended) ? static_cast<doing>(now) : doing::computing;
   const std::string_view label = r.words(activity::label_room - 1);
   for (std::size_t i = 0; i < label.size(); ++i) a.label[i] = label[i] >= ' ' && label[i] <= '~' ? label[i] : '?';
   return a;

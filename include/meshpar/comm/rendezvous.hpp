@@ -140,6 +140,9 @@ rendezvous find_rendezvous(const rendezvous_arguments& said, LookUp look_up) {
   return r;
 }
 
+// Is this process one of those that a launcher, or the command line, has started?
+inline bool by_a_launcher(const rendezvous& r) { return r.source != rendezvous{}.source; }
+
 // rank 3 of 8, local rank 1 of 4, node 0, from torchrun
 inline std::string describe(const rendezvous& r) {
   std::string s = "rank " + std::to_string(r.rank) + " of " + std::to_string(r.size);
