@@ -36,9 +36,9 @@ struct seat {
   std::unique_ptr<mp::store_server> server;
   std::unique_ptr<mp::watch> watch;
 
-  void start_watch(double time_out) {
-    watch = std::make_unique<mp::watch>(where, board, mp::watch_options{.heartbeat = 0.05, .time_out = time_out},
-                                        server.get());
+  void start_watch(double time_out, double patience) {
+    watch = std::make_unique<mp::watch>(
+        where, board, mp::watch_options{.heartbeat = 0.05, .time_out = time_out, .patience = patience}, server.get());
   }
   void meet() { mp::store(where).barrier("all are here"); }
 };
@@ -57,7 +57,7 @@ class run {
   using body = std::function<void(seat&)>;
 
   // Each rank is a process with its watch open, and past a barrier; time_out: of silence.
-  explicit run(body work, double time_out = guard) {
+  explicit run(body work, double time_out = guard, double patience = guard) {
     int port[2];
     REQUIRE(pipe(port) == 0);
     for (int rank = 0; rank < ranks; ++rank) {
@@ -69,7 +69,7 @@ class run {
         dup2(ends[1], 2);
         signal(SIGTERM, SIG_DFL);  // doctest has its own
         alarm(static_cast<unsigned>(2 * guard));
-        be(rank, port, work, time_out);
+        be(rank, port, work, time_out, patience);
       }
       close(ends[1]);
       all.push_back({pid, ends[0]});
@@ -108,7 +108,7 @@ class run {
   }
 
  private:
-  [[noreturn]] static void be(int rank, const int* port, const body& work, double time_out) {
+  [[noreturn]] static void be(int rank, const int* port, const body& work, double time_out, double patience) {
     seat s{rank, {.rank = rank, .size = ranks, .token = "t", .time_out = guard}, {}, {}, {}};
     try {
       if (rank == 0) {
@@ -122,7 +122,7 @@ class run {
       }
       s.board.step(10 + rank);
       s.board.start(mp::call_kind::all_reduce, "gradients"), s.board.become(mp::doing::waiting);
-      s.start_watch(time_out);
+      s.start_watch(time_out, patience);
       s.meet();
       nap(0.15);  // a beat or two with what the board says
       work(s);
@@ -153,7 +153,8 @@ void check_others(run& r, int lost, const std::string& words) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == lost) continue;
     const ended e = r.end_of(rank);
-    CHECK_MESSAGE((WIFEXITED(e.status) && WEXITSTATUS(e.status) == 1), "rank ", rank, ": ", e.said);
+    CHECK_MESSAGE((WIFEXITED(e.status) && WEXITSTATUS(e.status) == 1), "rank ", rank, ", status ", e.status, ": ",
+                  e.said);
     const std::string line = "meshpar: rank " + std::to_string(rank) + ": " + words;
     CHECK_MESSAGE(contains(e.said, line), e.said);
     CHECK_MESSAGE(std::count(e.said.begin(), e.said.end(), '\n') == (rank == 0 ? 3 + ranks : 2), e.said);
@@ -340,6 +341,15 @@ int end_of_lonely(const process& child, const int* port) {
 }
 
 }  // namespace
+
+TEST_CASE("a SIGTERM whose cause is not heard in time is named as such") {
+  run r(work_on, guard, 0);
+  all_at_work(r);
+  r.send(2, SIGTERM);
+  const std::string told = "this process was told to end (SIGTERM), perhaps by its launcher, in: step 12, ";
+  CHECK(contains(r.end_of(2).said, "meshpar: rank 2: " + told));
+  check_others(r, 2, "rank 2 was ended from outside (SIGTERM); rank 2's last: ");
+}
 
 TEST_CASE("a rank whose watch is never opened is named") {
   int port[2];

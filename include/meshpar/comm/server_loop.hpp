@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <meshpar/comm/join.hpp>
+#include <meshpar/comm/server_connection.hpp>
 #include <meshpar/comm/store_table.hpp>
 #include <meshpar/comm/wake.hpp>
 #include <meshpar/comm/watch_roll.hpp>
@@ -51,7 +51,7 @@ class server_loop {
       accept_all();
       table_.expire(now);
       send_replies();
-      for (connection& c : connections_) flush(c);
+      for (connection& c : connections_) c.flush();
       drop_closed(now);
       watch_over(now);
     }
@@ -63,19 +63,7 @@ class server_loop {
  private:
   static constexpr double stranger_time = 5;
   static constexpr std::size_t strangers_at_once = 256;
-  static constexpr std::size_t out_limit = 4 * body_limit;
-
-  struct connection {
-    descriptor fd;
-    inbox in;
-    std::string out;
-    instant since = clock::now();
-    int rank = -1;  // -1: a stranger
-    role as = role::store;
-    std::string who;
-    short events = 0;
-    bool goodbye = false, over = false;  // over: to be dropped once `out` has gone
-  };
+  using connection = server_connection;
 
   static clock::duration seconds(double s) {
     return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
@@ -117,27 +105,8 @@ class server_loop {
   }
 
   void receive(connection& c) {
-    char bytes[16384];
-    for (int turn = 0; turn < 16 && !c.over; ++turn) {  // then others have theirs
-      const long n = receive_some(c.fd.get(), bytes, c.rank < 0 ? stranger_limit : sizeof bytes);
-      if (n == 0) return;
-      if (n < 0) return drop(c);
-      c.in.add({bytes, static_cast<std::size_t>(n)});
-      take_frames(c);
-    }
-    if (c.over && c.events & (POLLHUP | POLLERR)) drop(c);
-  }
-  static void drop(connection& c) {
-    c.over = true;
-    c.out.clear();
-  }
-  void take_frames(connection& c) {
-    for (frame f; !c.over;) {
-      const inbox::state s = c.in.next(f);
-      if (s == inbox::state::waiting) return;
-      if (s == inbox::state::garbage || !(c.rank < 0 ? meet(c, f) : c.as == role::store ? serve(c, f) : hear(c, f)))
-        c.over = true;
-    }
+    c.receive([&](const frame& f) { return c.rank < 0 ? meet(c, f) : c.as == role::store ? serve(c, f) : hear(c, f); });
+    if (c.over && c.events & (POLLHUP | POLLERR)) c.drop();
   }
 
   bool meet(connection& c, const frame& f) {
@@ -153,10 +122,14 @@ class server_loop {
       return refuse(c, me + " was started for " + std::to_string(size) + " ranks, rank 0 for " +
                            std::to_string(options_.size) + "; start all for the same number");
     if (rank < 0 || rank >= size) return refuse(c, me + " is no rank of " + std::to_string(size));
-    for (const connection& other : connections_)
-      if (other.rank == rank && other.as == static_cast<role>(as) && !other.over)
+    for (connection& other : connections_) {
+      if (!other.is(rank, static_cast<role>(as))) continue;
+      receive(other);  // its goodbye may have come since the last poll
+      if (!other.over && !other.goodbye)
         return refuse(
             c, me + " came twice: " + other.who + ", and " + printable(who) + "; give each process its own rank");
+      leave(other);
+    }
     c.rank = rank;
     c.as = static_cast<role>(as);
     c.who = printable(who);
@@ -173,11 +146,6 @@ class server_loop {
     table_.refused(why);
     c.out += encode(frame_kind::refused, 0, why);
     return false;
-  }
-  static std::string printable(std::string_view words) {
-    std::string s;
-    for (const char c : words) s += c >= ' ' && c <= '~' ? c : '?';
-    return s;
   }
 
   bool serve(connection& c, const frame& f) {
@@ -215,7 +183,7 @@ class server_loop {
   void send_replies() {
     for (const reply& a : table_.take_replies())
       for (connection& c : connections_)
-        if (c.rank == a.rank && c.as == role::store && !c.over) c.out += encode(a.kind, a.tag, a.body);
+        if (c.is(a.rank, role::store)) c.out += encode(a.kind, a.tag, a.body);
   }
 
   void watch_over(instant now) {
@@ -233,29 +201,31 @@ class server_loop {
     const std::string bytes = encode(kind, 0, body);
     for (const bool first : {false, true})
       for (connection& c : connections_)
-        if (c.rank >= 0 && c.as == role::watch && !c.over && (c.rank == 0) == first) {
+        if (c.is(c.rank, role::watch) && c.rank >= 0 && (c.rank == 0) == first) {
           c.out += bytes;
-          flush(c);
+          c.flush();
         }
   }
 
-  void flush(connection& c) {
-    if (c.out.empty()) return;
-    const long n = send_some(c.fd.get(), c.out);
-    if (n < 0 || c.out.size() > out_limit) c.over = true, c.out.clear();
-    else c.out.erase(0, static_cast<std::size_t>(n));
+  // From here on it is nobody's.
+  void leave(connection& c) {
+    c.drop();
+    if (c.rank < 0) return;
+    if (c.as == role::store) table_.left(c.rank, c.goodbye);
+    else --watched_, roll_.closed(c.rank);
+    c.rank = -1;
+    ++strangers_;
   }
-
   void drop_closed(instant now) {
     for (auto c = connections_.begin(); c != connections_.end();) {
-      if (c->rank < 0 && now > c->since + seconds(stranger_time)) c->over = true, c->out.clear();
-      if (!c->over || !(c->out.empty() || now > c->since + seconds(stranger_time))) {
+      const bool late = now > c->since + seconds(stranger_time);
+      if (c->rank < 0 && late) c->drop();
+      if (!c->over || !(c->out.empty() || late)) {
         ++c;
         continue;
       }
-      if (c->rank < 0) --strangers_;
-      else if (c->as == role::store) table_.left(c->rank, c->goodbye);
-      else --watched_, roll_.closed(c->rank);
+      leave(*c);
+      --strangers_;
       c = connections_.erase(c);
     }
     send_replies();

@@ -14,6 +14,8 @@ namespace meshpar::inline v0 {
 struct watch_options {
   double heartbeat = 0.5;  // seconds from one sign of life to the next
   double time_out = 10;    // seconds of silence after which rank 0 counts as stopped
+  // Seconds after SIGTERM in which its cause may still be heard; a launcher's SIGKILL comes after about one.
+  double patience = 0.5;
   void (*at_end)(const end_of_run&, int me) = print_end;
 };
 
@@ -63,7 +65,6 @@ class watch {
   }
 
  private:
-  static constexpr double patience_after_sigterm = 0.5;  // seconds; a launcher's SIGKILL comes after one
   // Some launchers kill all processes when the first has gone: give the others time to say why, and all of them time to
   // hear it from rank 0.
   static constexpr double linger = 0.2, linger_of_0 = 0.7;
@@ -128,7 +129,8 @@ class watch {
     wake_.quiet();
     if (!ear_.rang() || told_to_end_ != sockets::instant::max()) return;
     out_ += sockets::encode(sockets::frame_kind::terminated, 0, "");
-    told_to_end_ = sockets::after(patience_after_sigterm);
+    told_to_end_ = sockets::after(options_.patience);
+    send_out();
   }
 
   // All that has come.
@@ -171,7 +173,7 @@ class watch {
     sigaddset(&only, SIGALRM);
     std::signal(SIGALRM, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-    ::alarm(3);
+    ::alarm(5);
   }
 
   static sockets::clock::duration seconds(double s) {
