@@ -33,6 +33,8 @@ enum class rule : unsigned char {
   parameter_named_twice,
   parameter_in_two_states,
   tied_parameters_placed_alike,
+  edge_not_as_declared,
+  declaration_unsound,
   // configurations (rules/)
   positive_sizes,
   values_in_range,

@@ -2,6 +2,7 @@
 #pragma once
 #include <meshpar/nn/check_layer.hpp>
 #include <meshpar/nn/program.hpp>
+#include <meshpar/ops/kinds.hpp>
 #include <meshpar/rules/require_plan.hpp>
 
 #include <utility>
@@ -45,6 +46,7 @@ constexpr verdict refusal_of_a_block() {
     tracer t(plan);
     Net::make_layers().trace(t, static_cast<block_kind>(k));
     if (t.refused()) return t.refusal;
+    if (const verdict v = element_types_served(t); !v.holds()) return v;
   }
   return {};
 }
