@@ -33,8 +33,7 @@ constexpr const runner<Device>* find_kind(std::span<const runner<Device>> kinds,
 constexpr verdict element_type_served(const record& r) {
   if (r.op->on_host == nullptr || r.op->on_host(r.type) != nullptr) return {};
   text t;
-  t << r.op->name << " takes no buffers of " << name_of(r.type) << "; write it over mp::buffer<T> for any T, or set "
-    << "precision.param to a type it takes";
+  t << r.op->name << " takes no buffers of " << name_of(r.type) << "; overload it for them, or set precision.param";
   return {.broken = rule::device_has_no_kernel, .line = r.line, .why = t};
 }
 constexpr verdict element_types_served(const tracer& t) {

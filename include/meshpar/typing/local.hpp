@@ -79,9 +79,12 @@ constexpr text name_of_state(const edge_state& s) {
 // The number of signatures that a region has, and each of them, in the order in which they are tried.
 inline constexpr int signature_count = 4 + 6 + 2;
 constexpr edge_signature signature_of(const local_edges& g, int i) {
-  if (i < 4) return g.along[i];
   edge_signature s;
-  if (i < 10) {
+  if (i < 4) {
+    s = g.along[i];
+    if (s.where.contains(axes::tp)) s.where = s.where | axes::kv_rep;  // as users name it
+  }
+  if (i >= 4 && i < 10) {
     const dim_name d(g.splits[i - 4].code);
     if (d == dim_name{}) return s;
     for (int k = 0; k < g.count(); ++k) s.in[k] = place_of_dim(g.inputs[k], d) >= 0 ? edge::split(d) : edge::R;
@@ -112,8 +115,7 @@ constexpr verdict sound(const char* what, const local_edges& g, const edge_signa
     return unsound(what, text{} << "I beside another state; declare all I, or R and use to<> outside");
   if (owed + split > 0 && s.out == edge::R)
     return unsound(what, text{} << "R from a " << (split > 0 ? "piece" : "term of a sum")
-                                << ", but it never communicates; declare " << g.result.name
-                                << " as P, to<R> outside sums it");
+                                << " takes communication; declare " << g.result.name << " as P, and sum it outside");
   if (owed > 0 && split > 0) return unsound(what, text{} << "P beside a split; P multiplies only R, so sum it outside");
   if (owed > 0 && !(s.out == edge::P))
     return unsound(what, text{} << g.result.name << " is no term of a sum, an input is; declare it as P");
@@ -162,6 +164,12 @@ constexpr verdict shapes_as_declared(const char* what, const local_edges& g, con
   return {};
 }
 
+// What a move costs, so that the cheapest is proposed: a slice, then a collective, then what takes two.
+constexpr int repair_cost(const edge_state& from, const edge_state& to) {
+  if (to.is == state::split) return from == edge::R ? 3 : 8;
+  return to == edge::R ? 4 : to == edge::I ? 5 : 8;
+}
+
 // The signature nearest to what the operands are, told by its first operand that is not so.
 constexpr verdict not_as_declared(const char* what, const local_edges& g, const operands& x, axis a) {
   int best = 0, least = 100;
@@ -170,7 +178,7 @@ constexpr verdict not_as_declared(const char* what, const local_edges& g, const 
     if (!s.where.contains(a)) continue;
     int far = 0;
     for (int k = 0; k < g.count(); ++k)
-      if (!(state_at(x.at[k], a) == s.in[k])) far += s.in[k] == edge::R ? 4 : s.in[k] == edge::I ? 5 : 6;
+      if (const edge_state is = state_at(x.at[k], a); !(is == s.in[k])) far += repair_cost(is, s.in[k]);
     if (far < least) least = far, best = i;
   }
   const edge_signature s = signature_of(g, best);
@@ -178,13 +186,14 @@ constexpr verdict not_as_declared(const char* what, const local_edges& g, const 
   while (state_at(x.at[k], a) == s.in[k]) ++k;
   const char* name = g.inputs[k].name;
   text t;
-  t << what << " takes " << name << " as " << name_of_state(s.in[k]) << " over " << name_of(a);
-  for (int other = 0; other < g.count(); ++other)
-    if (s.in[other].is == state::split && other != k) {
+  t << what << ": " << name << " is " << state_of(x.at[k], a) << " over " << name_of(a) << ", declared "
+    << name_of_state(s.in[k]);
+  for (int other = 0; other < g.count() && s.in[k].is != state::split; ++other)
+    if (s.in[other].is == state::split) {
       t << " where " << g.inputs[other].name << " is " << name_of_state(s.in[other]);
       break;
     }
-  t << ", here it is " << state_of(x.at[k], a) << "; ";
+  t << "; ";
   switch (s.in[k].is) {
     case state::replicated: return mended_by(fix::to_R, name, a, rule::edge_not_as_declared, t);
     case state::invariant: return mended_by(fix::to_I, name, a, rule::edge_not_as_declared, t);
