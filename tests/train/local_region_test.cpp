@@ -76,3 +76,54 @@ TEST_CASE_TEMPLATE("a layer with local regions trains on every plan as the libra
     same::compare(one, same::run<with<Mlp>>(tiny, batch4, p, table));
   }
 }
+
+// ---- in bf16, element by element, so that every bit is the library's
+namespace {
+
+struct own_relu {
+  static constexpr const char* name = "own_relu";
+  static constexpr mp::local_edges edges{.inputs = {{"x", {dims::seq, dims::batch, dims::ffn}}},
+                                         .result = {"y", {dims::seq, dims::batch, dims::ffn}},
+                                         .splits = {dims::seq, dims::batch, dims::ffn}};
+  static constexpr bool takes_bf16 = true;
+  template <class T>
+  static void forward(mp::buffer<const T> x, mp::buffer<T> y) {
+    for (std::int64_t i = 0; i < x.count(); ++i) y[i] = static_cast<float>(x[i]) > 0 ? x[i] : T(0.0f);
+  }
+  template <class T>
+  static void backward(mp::buffer<const T> x, mp::buffer<const T> dy, mp::buffer<T> dx) {
+    for (std::int64_t i = 0; i < x.count(); ++i) dx[i] = static_cast<float>(x[i]) > 0 ? dy[i] : T(0.0f);
+  }
+};
+template <bool Own>
+struct relu_mlp : weights {
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto h = mp::contract(dims::hidden, mp::to<mp::R>(x, axes::tp), r[up]);
+    if constexpr (Own) return mp::to_layout_of(x, mp::contract(dims::ffn, mp::local<own_relu>(h), r[down]));
+    else return mp::to_layout_of(x, mp::contract(dims::ffn, mp::relu(h), r[down]));
+  }
+};
+template <bool Own>
+std::vector<double> losses_in_bf16() {
+  const mp::program p(tiny, batch4, {.tp = 2, .precision = mp::mixed_bf16}, with<relu_mlp<Own>>(tiny, batch4));
+  std::vector<double> losses;
+  mp::run_ranks<mp::element_types<mp::bf16, float, float, float>>(p, [&](auto& r) {
+    for (int k = 0; k < 3; ++k) {
+      const mp::step_report s = r.step(
+          static_cast<std::uint64_t>(k), [](auto q, auto i) { return static_cast<int>((q + 3 * i) % 24); },
+          [](auto q, auto i) { return static_cast<int>((q * i + 5) % 24); }, {});
+      if (r.number() == 0) losses.push_back(s.loss);
+    }
+  });
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("a region that takes bf16 has its bits") { CHECK(losses_in_bf16<true>() == losses_in_bf16<false>()); }
+
+TEST_CASE("a region without functions for the element type is refused at run time too") {
+  const mp::program p(tiny, batch4, {.precision = mp::mixed_bf16}, with<all_own>(tiny, batch4));
+  CHECK_THROWS_WITH_AS((mp::run_ranks<mp::element_types<mp::bf16, float, float, float>>(p, [](auto&) {})),
+                       doctest::Contains("own_rms_norm takes no buffers of bf16"), mp::comm_error);
+}
