@@ -29,7 +29,7 @@ struct fused : kernel {  // x whole over tp, its weights split over ffn
   static constexpr mp::local_edges edges{
       .inputs = {x_hidden, w_columns, w_rows}, .result = y_hidden, .splits = {dims::seq, dims::batch, dims::ffn}};
 };
-struct norm : kernel {
+struct row_norm : kernel {
   static constexpr mp::local_edges edges{
       .inputs = {x_hidden, gain}, .result = y_hidden, .splits = {dims::seq, dims::batch}};
 };
@@ -111,11 +111,11 @@ static_assert(mp::check_layer<owed_through_linear>());
 // ---- a replicated gain beside an invariant stream (without sequence parallelism)
 struct replicated_gain : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    return mp::local<norm>(x, r[scale]);  // expect: edge_not_as_declared
+    return mp::local<row_norm>(x, r[scale]);  // expect: edge_not_as_declared
   }
 };
 struct invariant_gain : weights {
-  constexpr auto forward(const auto& r, auto x) const { return mp::local<norm>(x, r(scale, x)); }
+  constexpr auto forward(const auto& r, auto x) const { return mp::local<row_norm>(x, r(scale, x)); }
 };
 static_assert(mp::check_layer<replicated_gain>());
 static_assert(mp::check_layer<invariant_gain>());
@@ -132,7 +132,7 @@ static_assert(mp::check_layer<transposed>());
 // ---- an operand too many
 struct one_too_many : weights {
   constexpr auto forward(const auto& r, auto x) const {
-    const auto y = mp::local<norm>(x, r(scale, x), x);  // expect: edge_not_as_declared
+    const auto y = mp::local<row_norm>(x, r(scale, x), x);  // expect: edge_not_as_declared
     return y;
   }
 };
