@@ -21,6 +21,12 @@ constexpr split_dim seq = make_dim(dims::seq, 8, m), seq_tp = make_dim(dims::seq
 constexpr layout x = make_layout(seq, batch, hidden), x_seq = make_layout(seq_tp, batch, hidden),
                  wide = make_layout(seq, batch, ffn_tp), down = make_layout(ffn_tp, hidden), gain = make_layout(hidden),
                  up = make_layout(hidden, ffn_tp);
+using rule_name = ::meshpar::rule;
+constexpr factor_list reversed(const factor_list& by) {
+  factor_list r;
+  for (int i = by.size() - 1; i >= 0; --i) r.push_back(by[i]);
+  return r;
+}
 template <class K, class... X>
 constexpr judged rule(const X&... operands) {
   return local_op<K>::rule(operands..., m);
@@ -37,17 +43,70 @@ static_assert(rule<existing::swiglu_mlp>(x, up, up, down).out == with_owed(x, ax
 static_assert(dual(x, m) == with_owed(x, axes::tp, m));
 static_assert(dual(down, m) == with_owed(down, axes::dp, m));
 
-constexpr bool says(const judged& j, ::meshpar::rule r, const char* words) {
-  return j.no.broken == r && j.no.why == words;
-}
-static_assert(says(rule<existing::swiglu_mlp>(x_seq, up, up, down), ::meshpar::rule::edge_not_as_declared,
+constexpr bool says(const judged& j, rule_name r, const char* words) { return j.no.broken == r && j.no.why == words; }
+static_assert(says(rule<existing::swiglu_mlp>(x_seq, up, up, down), rule_name::edge_not_as_declared,
                    "swiglu_mlp: x is split(seq) over tp, declared R where gate is split(ffn); to<R>(x, axes::tp)"));
-static_assert(says(rule<existing::row_product>(make_layout(seq, batch, ffn), down),
-                   ::meshpar::rule::edge_not_as_declared,
+static_assert(says(rule<existing::row_product>(make_layout(seq, batch, ffn), down), rule_name::edge_not_as_declared,
                    "row_product: x is R over tp, declared split(ffn); split(x, dims::ffn, axes::tp)"));
-static_assert(says(rule<existing::rms_norm>(with_invariant(x, axes::tp, m), gain),
-                   ::meshpar::rule::edge_not_as_declared,
+static_assert(says(rule<existing::rms_norm>(with_invariant(x, axes::tp, m), gain), rule_name::edge_not_as_declared,
                    "own_rms_norm: x is I over tp, declared R; to<R>(x, axes::tp)"));
+
+// ---- declarations that no function of one rank's operands can keep
+constexpr rule_name declared(const edge_signature& s) {
+  const local_edges g{.inputs = {{"a", {dims::seq, dims::hidden}}, {"b", {dims::hidden}}},
+                      .result = {"y", {dims::seq, dims::hidden}}};
+  return ty::sound("own", g, s).broken;
+}
+constexpr edge_state split_seq = edge::split(dims::seq), split_hidden = edge::split(dims::hidden),
+                     split_ffn = edge::split(dims::ffn);
+static_assert(declared({{edge::R, edge::R}, edge::R}) == rule_name::none);
+static_assert(declared({{edge::I, edge::I}, edge::I}) == rule_name::none);
+static_assert(declared({{edge::R, edge::R}, edge::P}) == rule_name::none);            // by position
+static_assert(declared({{edge::R, edge::R}, split_seq}) == rule_name::none);          // by position
+static_assert(declared({{split_hidden, split_hidden}, edge::P}) == rule_name::none);  // its piece among zeros
+static_assert(declared({{edge::P, edge::R}, edge::P}) == rule_name::none);            // a product
+static_assert(declared({{edge::P, edge::P}, edge::P}) == rule_name::none);            // a sum
+static_assert(declared({{edge::I, edge::R}, edge::I}) == rule_name::declaration_unsound);
+static_assert(declared({{edge::I, edge::I}, edge::R}) == rule_name::declaration_unsound);
+static_assert(declared({{edge::R, edge::R}, edge::I}) == rule_name::declaration_unsound);
+static_assert(declared({{split_seq, edge::R}, edge::R}) == rule_name::declaration_unsound);
+static_assert(declared({{edge::P, edge::R}, edge::R}) == rule_name::declaration_unsound);
+static_assert(declared({{edge::P, edge::R}, split_seq}) == rule_name::declaration_unsound);
+static_assert(declared({{edge::P, split_hidden}, edge::P}) == rule_name::declaration_unsound);
+static_assert(declared({{edge::R, split_seq}, edge::P}) == rule_name::dimension_missing);
+static_assert(declared({{edge::R, edge::R}, split_ffn}) == rule_name::dimension_missing);
+
+// ---- a piece by position must divide: 6 of hidden over 4 ranks
+struct slice {
+  static constexpr const char* name = "slice";
+  static constexpr local_edges edges{.inputs = {{"x", {dims::seq, dims::batch, dims::hidden}}},
+                                     .result = {"y", {dims::seq, dims::batch, dims::hidden}},
+                                     .splits = {dims::batch},
+                                     .along = {{{edge::R}, edge::split(dims::hidden), axes::tp}}};
+  static void forward(buffer<const double> a, buffer<double> y) {
+    const std::int64_t n = a.size(dims::hidden), here = y.size(dims::hidden), first = y.first(dims::hidden);
+    for (std::int64_t i = 0; i < y.count(); ++i) y[i] = a[i / here * n + first + i % here];
+  }
+  static void backward(buffer<const double> a, buffer<const double> dy, buffer<double> da) {
+    const std::int64_t n = a.size(dims::hidden), here = dy.size(dims::hidden), first = dy.first(dims::hidden);
+    for (std::int64_t i = 0; i < da.count(); ++i) da[i] = 0;
+    for (std::int64_t i = 0; i < dy.count(); ++i) da[i / here * n + first + i % here] = dy[i];
+  }
+};
+static_assert(local_op<slice>::rule(make_layout(seq, batch, make_dim(dims::hidden, 8, m)), m).out ==
+              make_layout(seq, batch, make_dim(dims::hidden, 8, m, axes::tp)));
+static_assert(says(rule<slice>(x), rule_name::split_does_not_divide,
+                   "hidden = 6 does not divide over tp = 4; the nearest tp that divides is 3"));
+
+// ---- operands that share a dim have one size of it, and one order of its pieces
+static_assert(rule<existing::row_product>(wide, make_layout(make_dim(dims::ffn, 24, m, axes::tp), hidden)).no.broken ==
+              rule_name::dimension_sizes_differ);
+static_assert(rule<existing::row_product>(
+                  make_layout(seq, make_dim(dims::batch, 4, m), make_dim(dims::ffn, 24, m, axes::dp | axes::tp)),
+                  make_layout(split_dim{dims::ffn, 3, reversed(make_dim(dims::ffn, 24, m, axes::dp | axes::tp).by)},
+                              hidden))
+                  .no.broken == rule_name::dimension_split_differently);
+static_assert(rule<existing::rms_norm>(x).no.broken == rule_name::edge_not_as_declared);
 
 // ---- by position: every rank has all of x and w and takes its own rows of w, for a term of the sum
 struct by_position : existing::row_product {
@@ -158,6 +217,7 @@ TEST_CASE("kernels that are what they declare") {
   CHECK(check_local<by_position>() == "");
   CHECK(check_local<doubled>() == "");
   CHECK(check_local<own_tanh>() == "");
+  CHECK(check_local<slice>() == "");
 }
 
 TEST_CASE("kernels that are not, by the first thing that is wrong") {

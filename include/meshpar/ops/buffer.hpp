@@ -2,8 +2,6 @@
 #pragma once
 #include <meshpar/layout/offset.hpp>
 
-#include <type_traits>
-
 namespace meshpar::inline v0 {
 
 // One rank's part of a tensor, as a local region sees it: its elements row-major and dense, where they lie in the whole
