@@ -102,7 +102,6 @@ inline constexpr mp::plan alone{.precision = mp::all_f64};
 
 using net = mp::decoder<tiny, batch8, eight, mp::replace<mp::mlp, own_mlp>>;  // eight ranks, our kernels
 using reference = mp::decoder<tiny, batch8, alone>;                           // one rank, the library's
-using f64 = mp::element_types<double, double, double, double>;
 
 template <class Rank>
 double one_step(Rank& r, long number) {
@@ -150,7 +149,7 @@ int main() {
   mp::threads_world world(p.where.ranks.size());
   world.run([&](mp::threads& comm) {
     const own_memory memory(mp::cost_of<net>.height);
-    mp::rank<f64, mp::plain_gemm, mp::threads> r(p, comm, mp::arena(memory.start, memory.bytes));
+    mp::rank<mp::types_of<net>, mp::plain_gemm, mp::threads> r(p, comm, mp::arena(memory.start, memory.bytes));
     for (long k = 0; k < 5; ++k) {
       const double loss = one_step(r, k);
       if (r.number() == 0)

@@ -286,6 +286,15 @@ TEST_CASE("a region is a kind of its own in a program, by its name") {
   CHECK(backward == 1);
 }
 
+TEST_CASE("an entry for a kernel of a device's own comes before the one for all") {
+  struct device {};
+  using own = local_op<existing::swiglu_mlp>;
+  static constexpr runner<device> table[] = {{&any_host_function, nullptr}, {&own::info, nullptr}};
+  CHECK(find_kind<device>(table, own::info) == table + 1);
+  CHECK(find_kind<device>(table, own::grad_info) == table);
+  CHECK(find_kind<device>(table, sum_op::info) == nullptr);
+}
+
 TEST_CASE("a device whose table has no functions over host memory lacks the kernel, by its name") {
   struct device {};
   const program p(tiny, batch4, dp2_tp4, net::make_layers());

@@ -45,7 +45,25 @@ struct all_own : plain {
     return mp::to_layout_of(x, mp::local<existing::swiglu_mlp>(h, g, u, d));
   }
 };
+// A weight that a region and an operation of ours use: its gradient is the sum of both.
+struct plain_twice : weights {
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto h = mp::to<mp::R>(x, axes::tp);
+    const auto a = mp::contract(dims::ffn, mp::gelu(mp::contract(dims::hidden, h, r[up])), r[down]);
+    const auto b = mp::contract(dims::ffn, mp::silu(mp::contract(dims::hidden, h, r[gate])), r[down]);
+    return mp::to_layout_of(x, mp::sum(a, b));
+  }
+};
+struct own_twice : weights {
+  constexpr auto forward(const auto& r, auto x) const {
+    const auto h = mp::to<mp::R>(x, axes::tp);
+    const auto a = mp::contract(dims::ffn, mp::gelu(mp::contract(dims::hidden, h, r[up])), r[down]);
+    const auto b = mp::local<existing::row_product>(mp::silu(mp::contract(dims::hidden, h, r[gate])), r[down]);
+    return mp::to_layout_of(x, mp::sum(a, b));
+  }
+};
 static_assert(mp::check_layer<with_row_product>());
+static_assert(mp::check_layer<own_twice>());
 static_assert(mp::check_layer<all_own>());
 
 constexpr mp::model tiny =
@@ -64,17 +82,23 @@ constexpr mp::plan plans[] = {{.precision = mp::all_f64},
                               {.dp = 2, .tp = 2, .precision = mp::all_f64},
                               {.dp = 2, .tp = 4, .sequence_parallel = true, .precision = mp::all_f64}};
 
-}  // namespace
-
-TEST_CASE_TEMPLATE("a layer with local regions trains on every plan as the library's own on one rank", Mlp,
-                   with_row_product, all_own) {
-  const same::outcome one = same::run<with<plain>>(tiny, batch4, {.precision = mp::all_f64}, table);
+template <class Own, class Usual>
+void trains_as() {
+  const same::outcome one = same::run<with<Usual>>(tiny, batch4, {.precision = mp::all_f64}, table);
   for (const mp::plan& p : plans) {
     CAPTURE(p.dp);
     CAPTURE(p.tp);
     CAPTURE(p.sequence_parallel);
-    same::compare(one, same::run<with<Mlp>>(tiny, batch4, p, table));
+    same::compare(one, same::run<with<Own>>(tiny, batch4, p, table));
   }
+}
+
+}  // namespace
+
+TEST_CASE("a layer with local regions trains on every plan as the library's own on one rank") {
+  trains_as<with_row_product, plain>();
+  trains_as<all_own, plain>();
+  trains_as<own_twice, plain_twice>();
 }
 
 // ---- in bf16, element by element, so that every bit is the library's

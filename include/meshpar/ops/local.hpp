@@ -10,15 +10,6 @@ namespace meshpar::inline v0 {
 // from their duals. n = {flops}.
 template <class K>
 struct local_op {
-  static_assert(K::edges.count() > 0,
-                "a local kernel names its inputs: local_edges{.inputs = {{\"x\", {dims::seq, ...}}}}");
-  static_assert(local_detail::has_forward<K, float> || local_detail::has_forward<K, double> ||
-                    local_detail::has_forward<K, bf16>,
-                "a local kernel has forward(inputs..., result), over mp::buffer<const T> and mp::buffer<T>");
-  static_assert(local_detail::has_backward<K, float> || local_detail::has_backward<K, double> ||
-                    local_detail::has_backward<K, bf16>,
-                "a local kernel has backward(what it reads..., gradient of the result, gradients of the inputs...)");
-
   static constexpr void input_grad(tracer& t, const record& r);
   static constexpr long flops(const record& r) { return r.n[0]; }
   static constexpr operation info{
@@ -28,6 +19,7 @@ struct local_op {
 
   template <class... X>
   static constexpr judged rule(const X&... operands_and_mesh) {
+    if (const verdict v = local_detail::functions_fit<K>(); !v.holds()) return {{}, v};
     typing::operands given;
     (given.add(operands_and_mesh), ...);
     return typing::local(K::name, K::edges, given);

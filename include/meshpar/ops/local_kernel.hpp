@@ -147,6 +147,30 @@ inline constexpr bool has_forward = takes<decltype(call_forward<K>), decltype(fo
 template <class K, class T>
 inline constexpr bool has_backward = takes<decltype(call_backward<K>), decltype(backward_arguments<K, T>(bound{}))>;
 
+// Whether the kernel has both functions, for some element type; if not, which it lacks, as it would be called.
+template <class K>
+constexpr verdict functions_fit() {
+  constexpr bool forward = has_forward<K, float> || has_forward<K, double> || has_forward<K, bf16>;
+  constexpr bool backward = has_backward<K, float> || has_backward<K, double> || has_backward<K, bf16>;
+  if (forward && backward) return {};
+  text t;
+  t << K::name << " has no ";
+  if (forward) {
+    t << "backward(";
+    for (int i = 0; i < K::edges.count(); ++i)
+      if (reads_of<K>().in[i]) t << K::edges.inputs[i].name << ", ";
+    if (reads_of<K>().result) t << K::edges.result.name << ", ";
+    t << 'd' << K::edges.result.name << (has_statistics<K> ? ", statistics" : "");
+    for (int i = 0; i < K::edges.count(); ++i) t << ", d" << K::edges.inputs[i].name;
+  } else {
+    t << "forward(";
+    for (int i = 0; i < K::edges.count(); ++i) t << K::edges.inputs[i].name << ", ";
+    t << K::edges.result.name << (has_statistics<K> ? ", statistics" : "");
+  }
+  t << (has_scratch<K> ? ", scratch)" : ")") << " over mp::buffer<const T>, mp::buffer<T>";
+  return {.broken = rule::device_has_no_kernel, .why = t};
+}
+
 template <class K, class T>
 void run_forward(const bound& c) {
   std::apply(call_forward<K>, forward_arguments<K, T>(c));
