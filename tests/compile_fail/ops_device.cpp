@@ -36,5 +36,6 @@ inline constexpr mp::job one_sample{.global_batch = 1};
 inline constexpr mp::plan one{};
 using net = mp::decoder<tiny, one_sample, one>;
 
+// told: fix::add_a_kernel
 static_assert(mp::runs_on<net, device, without_swiglu>::ok);  // expect: device_has_no_kernel
 static_assert(mp::runs_on<net, device, with_swiglu>::ok);

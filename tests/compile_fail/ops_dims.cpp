@@ -28,6 +28,7 @@ struct split_against_whole : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]));
     const auto whole = mp::to<R>(r[down], axes::tp);
+    // told: &contract_op::info, 'S', 'R', along::tp, fix::to_R_left
     const auto y = mp::contract(dims::ffn, u, whole);  // expect: dimension_split_differently
     return mp::to_layout_of(x, y);
   }
@@ -48,6 +49,7 @@ struct gate_split_otherwise : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
     const auto g = mp::contract(dims::hidden, h, mp::to<R>(r[gate], axes::tp));
+    // told: &swiglu_op::info, 'R', 'S', along::tp, fix::to_R_right
     const auto u = mp::swiglu(g, mp::contract(dims::hidden, h, r[up]));  // expect: dimension_split_differently
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
@@ -65,6 +67,7 @@ static_assert(mp::check_layer<gate_split_alike>());
 // ---- a contraction over a dim that an operand lacks
 struct wrong_dim : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &contract_op::info, fix::name_another_dimension
     const auto u = mp::contract(dims::ffn, mp::to<R>(x, axes::tp), r[up]);  // expect: dimension_missing
     return mp::to_layout_of(x, mp::contract(dims::ffn, mp::gelu(u), r[down]));
   }
@@ -75,6 +78,7 @@ static_assert(mp::check_layer<wrong_dim>());
 struct unknown_dim : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
+    // told: fix::give_it_a_size
     const auto w = r[unknown];  // expect: dimension_missing
     const auto u = mp::contract(dims::hidden, h, w);
     return mp::to_layout_of(x, mp::contract(width, u, r[widen]));
@@ -94,6 +98,7 @@ struct norm_of_split_hidden : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::split(mp::to<R>(x, axes::tp), dims::hidden, axes::tp);
     const auto g = mp::split(r[gain], dims::hidden, axes::tp);
+    // told: &rms_norm_kind::info, 22, 0, 'S', along::tp, fix::to_R
     const auto y = mp::rms_norm(dims::hidden, h, g, 1e-5);  // expect: dimension_must_be_whole
     return mp::to_layout_of(x, mp::to<R>(y, axes::tp));
   }
@@ -112,7 +117,8 @@ static_assert(mp::check_layer<norm_of_whole_hidden>());
 struct gather_of_the_first_axis : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto w = mp::split(r[down], dims::ffn, axes::dp);  // ffn over tp, then dp
-    const auto g = mp::to<R>(w, axes::tp);                   // expect: only_a_suffix_can_be_gathered
+    // told: &to_op::info, 'S', 'S', along::dp, fix::to_R
+    const auto g = mp::to<R>(w, axes::tp);  // expect: only_a_suffix_can_be_gathered
     const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]);
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, g));
   }
@@ -133,6 +139,7 @@ struct two_moves_at_once : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto all = mp::to<R>(mp::to<R>(x, axes::tp), axes::dp);
     const auto y = mp::contract(dims::ffn, mp::contract(dims::hidden, all, r[up]), r[down]);
+    // told: &to_op::info, 'R', 'S', along::dp, fix::one_axis_at_a_time
     return mp::to_layout_of(x, y);  // expect: not_one_collective
   }
 };
@@ -150,6 +157,7 @@ static_assert(mp::check_layer<one_move_after_the_other>());
 struct indivisible_split : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[unknown]);
+    // told: &to_op::info, 10, 4, along::tp, fix::set_extent, 2
     const auto s = mp::split(u, width, axes::tp);  // expect: split_does_not_divide
     return mp::to_layout_of(x, mp::to<R>(mp::gelu(s), axes::tp));
   }
@@ -184,6 +192,7 @@ struct keys_on_every_rank : heads {
     const auto h = mp::to<R>(x, axes::tp);
     const auto q = mp::contract(dims::hidden, h, r[query]);
     const auto k = mp::to<R>(mp::contract(dims::hidden, h, r[key]), axes::tp);
+    // told: &attention_op::info, 2, 2, 'S', 'R', along::tp, fix::split_further
     const auto o = mp::attention(q, k, k, 0);  // expect: heads_and_kv_heads_disagree
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), o, r[output]));
   }

@@ -17,6 +17,7 @@ struct split_on_two_dims {
   mp::param<dims::hidden, dims::heads, dims::ffn> up{"up"};
   mp::param<dims::ffn, dims::hidden> down{"down"};
   constexpr auto forward(const auto& r, auto x) const {
+    // told: along::tp, fix::rename_one_dimension
     const auto w = r[up];  // expect: axis_on_two_dimensions
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), w));
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
@@ -37,6 +38,7 @@ static_assert(mp::check_layer<split_on_one_dim, mp::size<groups, 3>>());
 struct square {
   mp::param<dims::hidden, dims::hidden> mix{"mix"};
   constexpr auto forward(const auto& r, auto x) const {
+    // told: fix::rename_one_dimension
     const auto w = r(mix, x);  // expect: dimension_appears_twice
     return mp::contract(dims::hidden, x, w);
   }
@@ -55,6 +57,8 @@ static_assert(mp::check_layer<two_matrices, mp::size<width, 88>>());
 using width8 = mp::size<width, 8>;
 using width12 = mp::size<width, 12>;
 using ffn12 = mp::size<dims::ffn, 12>;
-static_assert(mp::check_layer<two_matrices, width8, ffn12>());    // expect: dimension_appears_twice, 12
+// told: 12, 0, fix::name_another_dimension
+static_assert(mp::check_layer<two_matrices, width8, ffn12>());  // expect: dimension_appears_twice, 12
+// told: 12, 8, fix::leave_one_out
 static_assert(mp::check_layer<two_matrices, width8, width12>());  // expect: dimension_appears_twice, 12, 8
 static_assert(mp::check_layer<two_matrices, width8>());

@@ -18,6 +18,7 @@ struct repeated {
     return y;
   }
 };
+// told: 145, 144, fix::make_two_layers
 static_assert(mp::check_layer<repeated<200>>());  // expect: block_fits_the_trace
 static_assert(mp::check_layer<repeated<20>>());
 
@@ -31,5 +32,6 @@ struct named {
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
 };
+// told: fix::name_each_parameter
 static_assert(mp::check_layer<named<true>>());  // expect: parameter_named_twice
 static_assert(mp::check_layer<named<false>>());

@@ -27,6 +27,7 @@ struct weights {
 };
 struct row_split_mlp : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &activation_op::info, 'P', along::tp, fix::to_R
     const auto y = mp::relu(mp::contract(dims::hidden, x, r[a]));  // expect: partial_sum_in_a_nonlinearity
     return mp::to_layout_of(x, mp::contract(dims::ffn, y, r[b]));
   }

@@ -21,6 +21,7 @@ struct square_of_a_sum : mlp_weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]);
     const auto y = mp::contract(dims::ffn, u, r[down]);
+    // told: &own::product_op::info, 'P', 'P', along::tp, fix::to_R_left
     const auto z = own::product(y, y);  // expect: product_of_two_partial_sums
     return mp::to_layout_of(x, z);
   }
@@ -76,6 +77,7 @@ struct turned_heads {
   mp::param<dims::heads, dims::head_dim, dims::hidden> output{"output"};
   constexpr auto forward(const auto& r, auto x) const {
     const auto q = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[query]);
+    // told: &rotary_op::info, 7, 2, fix::set_head_dim, 8
     const auto turned = mp::rotary(q, 10000);  // expect: dimension_must_be_even, 7
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), turned, r[output]));
   }
@@ -99,6 +101,7 @@ struct lookup {
       return mp::to_layout_of(x, mp::embedding(r[table], ids));
     } else {
       const auto own_ids = mp::split(ids, dims::seq, axes::tp);
+      // told: &embedding_op::info, 'S', 'S', along::tp, fix::to_R
       const auto rows = mp::embedding(r[table], own_ids);  // expect: indices_and_table_share_an_axis
       return mp::to_layout_of(x, rows);
     }

@@ -24,6 +24,7 @@ struct activation_before_the_sum : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
     const auto y = mp::contract(dims::ffn, mp::contract(dims::hidden, h, r[up]), r[down]);
+    // told: &activation_op::info, 'P', along::tp, fix::to_R
     const auto z = mp::gelu(y);  // expect: partial_sum_in_a_nonlinearity
     return mp::to_layout_of(x, z);
   }
@@ -44,6 +45,7 @@ struct rows_then_relu : weights {
     const auto h = mp::to<R>(x, axes::tp);
     const auto rows = mp::split(r[narrow], dims::hidden, axes::tp);
     const auto y = mp::contract(dims::hidden, mp::split(h, dims::hidden, axes::tp), rows);
+    // told: &activation_op::info, 'P', along::tp, fix::to_R
     const auto z = mp::relu(y);  // expect: partial_sum_in_a_nonlinearity
     return mp::to_layout_of(x, mp::contract(dims::head_dim, z, r[widen]));
   }
@@ -63,6 +65,7 @@ static_assert(mp::check_layer<rows_summed_then_relu>());
 // ---- the forgotten to<R>: under sequence parallelism tp splits seq and ffn, without it I meets R
 struct forgotten_gather : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &contract_op::info, 'S', 'S', along::tp, fix::to_R_left
     const auto u = mp::gelu(mp::contract(dims::hidden, x, r[up]));  // expect: axis_on_two_dimensions
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
@@ -79,6 +82,7 @@ static_assert(mp::check_layer<with_the_gather>());
 // ---- a replicated parameter beside an invariant stream: its gradient would be summed over copies of the same work
 struct replicated_beside_invariant : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &bias_op::info, 'I', 'R', along::tp, fix::to_R_left
     return mp::bias(x, r[shift]);  // expect: invariant_mixed
   }
 };
@@ -90,6 +94,7 @@ static_assert(mp::check_layer<invariant_beside_invariant>());
 
 struct replicated_gain : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &rms_norm_kind::info, 'I', 'R', along::tp, fix::to_R_left
     return mp::rms_norm(dims::hidden, x, r[shift], 1e-5);  // expect: invariant_mixed
   }
 };
@@ -104,6 +109,7 @@ struct bias_before_the_sum : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]));
     const auto y = mp::contract(dims::ffn, u, r[down]);
+    // told: &bias_op::info, 'P', 'R', along::tp, fix::to_R_left
     const auto z = mp::bias(y, r[shift]);  // expect: sum_of_unlike_states
     return mp::to_layout_of(x, z);
   }
@@ -123,6 +129,7 @@ struct whole_plus_partial : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
     const auto y = mp::contract(dims::ffn, mp::contract(dims::hidden, h, r[up]), r[down]);
+    // told: &sum_op::info, 'P', 'R', along::tp, fix::to_R_left
     const auto z = mp::sum(y, h);  // expect: sum_of_unlike_states
     return mp::to_layout_of(x, z);
   }
@@ -142,6 +149,7 @@ struct partial_times_split : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
     const auto y = mp::contract(dims::ffn, mp::contract(dims::hidden, h, r[up]), r[down]);
+    // told: &contract_op::info, 'P', 'S', along::tp, fix::to_R_left
     const auto u = mp::contract(dims::hidden, y, r[up]);  // expect: partial_sum_meets_a_split
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
@@ -166,5 +174,6 @@ struct sum_left_owed : weights {
 struct sum_paid : weights {
   constexpr auto forward(const auto& r, auto x) const { return mp::to_layout_of(x, sum_left_owed{}.forward(r, x)); }
 };
+// told: 'P', 'S', along::tp, fix::to_layout_of
 static_assert(mp::check_layer<sum_left_owed>());  // expect: not_one_collective
 static_assert(mp::check_layer<sum_paid>());

@@ -28,6 +28,7 @@ struct tp13_uneven {
 struct tp13_even {
   static constexpr verdict result = ty::place("ffn", 132, axes::tp, m).no;
 };
+// told: 130, 4, along::tp, fix::set_extent, 2
 static_assert(require<tp13_uneven>::ok);  // expect: split_does_not_divide, 130, 4
 static_assert(require<tp13_even>::ok);
 
@@ -38,6 +39,7 @@ struct tp04_half_of_a_piece {
 struct tp04_half_of_the_whole {
   static constexpr verdict result = ty::slice(make_layout(seq, batch, ffn), dims::ffn, 0, 64).no;
 };
+// told: 32, 0, 'S', along::tp, fix::declare_fused
 static_assert(require<tp04_half_of_a_piece>::ok);  // expect: dimension_must_be_whole
 static_assert(require<tp04_half_of_the_whole>::ok);
 
@@ -48,6 +50,7 @@ struct tp07_other_size {
 struct tp07_own_size {
   static constexpr verdict result = ty::contract(x, make_layout(hidden, ffn_tp), over_hidden).no;
 };
+// told: 32, 16
 static_assert(require<tp07_other_size>::ok);  // expect: dimension_sizes_differ, 32, 16
 static_assert(require<tp07_own_size>::ok);
 
@@ -59,6 +62,7 @@ struct tp08_whole_input {
 struct tp08_split_input {
   static constexpr verdict result = ty::contract(x_ffn, make_layout(ffn_tp, hidden), over_ffn).no;
 };
+// told: 'R', 'S', along::tp, fix::to_R_right
 static_assert(require<tp08_whole_input>::ok);  // expect: dimension_split_differently
 static_assert(require<tp08_split_input>::ok);
 
@@ -73,8 +77,10 @@ struct sp04_summed_twice {
 struct sp04_summed_once {
   static constexpr verdict result = ty::reduce_gradient(gain_owed, axes::tp).no;
 };
+// told: 'I', along::tp, fix::leave_as_it_is
 static_assert(require<tp09_summed_over_copies>::ok);  // expect: reduction_needs_a_partial_sum
-static_assert(require<sp04_summed_twice>::ok);        // expect: reduction_needs_a_partial_sum
+// told: 'R', along::tp, fix::leave_as_it_is
+static_assert(require<sp04_summed_twice>::ok);  // expect: reduction_needs_a_partial_sum
 static_assert(require<sp04_summed_once>::ok);
 
 // ---- TP-10: a loss of gathered logits, which each of 4 ranks of tp would count
@@ -90,6 +96,7 @@ struct loss_of {
 constexpr layout logits_gathered = make_layout(seq, batch, vocab), logits_split = make_layout(seq, batch, vocab_tp);
 using tp10_gathered = loss_of<logits_gathered>;
 using tp10_split = loss_of<logits_split>;
+// told: 4, 1, 'R', along::tp, fix::to_I
 static_assert(require<tp10_gathered>::ok);  // expect: loss_partial_or_invariant, 4
 static_assert(require<tp10_split>::ok);
 
@@ -101,6 +108,7 @@ struct tp11_own_part {
 struct tp11_all_of_it {
   static constexpr verdict result = ty::sum(token_loss, token_loss).no;
 };
+// told: 'I', 'P', along::tp, fix::to_R_left
 static_assert(require<tp11_own_part>::ok);  // expect: invariant_mixed
 static_assert(require<tp11_all_of_it>::ok);
 
@@ -111,6 +119,7 @@ struct tp12_part {
 struct tp12_whole {
   static constexpr verdict result = ty::norm(x_seq, gain, dims::hidden).no;
 };
+// told: 8, 0, 'S', along::tp, fix::to_R
 static_assert(require<tp12_part>::ok);  // expect: dimension_must_be_whole
 static_assert(require<tp12_whole>::ok);
 
@@ -121,6 +130,7 @@ struct sp05_used_before_the_sum {
 struct sp05_used_after_the_sum {
   static constexpr verdict result = ty::updatable(ty::reduce_gradient(gain_owed, axes::tp).out).no;
 };
+// told: 'P', along::tp, fix::reduce_gradient
 static_assert(require<sp05_used_before_the_sum>::ok);  // expect: update_needs_the_whole_gradient
 static_assert(require<sp05_used_after_the_sum>::ok);
 
@@ -133,6 +143,7 @@ struct mesh17_last_axis {
   static constexpr verdict result =
       ty::transition(cut_twice, make_layout(make_dim(dims::hidden, 32, m, axes::dp)), m).no;
 };
+// told: 'S', 'S', along::tp, fix::to_R
 static_assert(require<mesh17_first_axis>::ok);  // expect: only_a_suffix_can_be_gathered
 static_assert(require<mesh17_last_axis>::ok);
 
@@ -144,6 +155,7 @@ struct mesh18_two_axes {
 struct mesh18_one_axis {
   static constexpr verdict result = ty::transition(make_layout(seq_tp, batch, hidden), x, m).no;
 };
+// told: 'S', 'R', along::dp, fix::one_axis_at_a_time
 static_assert(require<mesh18_two_axes>::ok);  // expect: not_one_collective
 static_assert(require<mesh18_one_axis>::ok);
 
@@ -157,6 +169,7 @@ struct etp01_before_the_sum {
 struct etp01_after_the_sum {
   static constexpr verdict result = ty::bias(make_layout(token, width), make_layout(width)).no;
 };
+// told: 'P', 'R', along::etp, fix::to_R_left
 static_assert(require<etp01_before_the_sum>::ok);  // expect: sum_of_unlike_states
 static_assert(require<etp01_after_the_sum>::ok);
 
@@ -167,6 +180,7 @@ struct moe08_own_counts {
 struct moe08_all_counts {
   static constexpr verdict result = ty::nonlinear(make_layout(hidden), "sign").no;
 };
+// told: 'P', along::dp, fix::to_R
 static_assert(require<moe08_own_counts>::ok);  // expect: partial_sum_in_a_nonlinearity
 static_assert(require<moe08_all_counts>::ok);
 
@@ -177,5 +191,6 @@ struct zero03_own_count {
 struct zero03_count_of_all {
   static constexpr verdict result = ty::quotient(x_owed, with_invariant(make_layout(), axes::dp, m)).no;
 };
+// told: 'S', 'P', along::dp, fix::to_R
 static_assert(require<zero03_own_count>::ok);  // expect: divisor_differs
 static_assert(require<zero03_count_of_all>::ok);

@@ -34,6 +34,7 @@ struct s18_split_logits : heads {
     return mp::cross_entropy(logits(r, x), labels, 0);
   }
 };
+// told: 4, 1, 'R', along::tp, fix::to_I
 static_assert(own::head_check<s18_gathered_logits, with_sp<>>::ok);  // expect: loss_partial_or_invariant
 static_assert(own::head_check<s18_split_logits, with_sp<>>::ok);
 static_assert(own::head_check<s18_split_logits, without_sp<>>::ok);
@@ -44,6 +45,7 @@ struct s19_mean_of_the_own_part : heads {
     const auto labels = own::labels(r);
     const auto z = logits(r, x);
     const auto mean = own::sum_over(z, dims::vocab);
+    // told: &sum_op::info, 'I', 'P', along::tp, fix::to_R_left
     const auto y = mp::sum(own::token_loss(z, labels), mean);  // expect: invariant_mixed
     return own::sum_over(own::sum_over(y, dims::seq), dims::batch);
   }
@@ -75,6 +77,7 @@ struct s24_one_computation : heads {
   }
 };
 using s24 = s24_differentiated_after_the_sum;
+// told: 2, 1, 'R', along::dp, fix::to_I
 static_assert(own::head_check<s24, with_sp<>>::ok);  // expect: loss_partial_or_invariant
 static_assert(own::head_check<s24_one_computation, with_sp<>>::ok);
 
@@ -86,6 +89,7 @@ struct s30_own_scale : heads {
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
     const auto second = mp::cross_entropy(own_logits, own_labels, 0);
     const auto first = mp::cross_entropy(logits(r, x), labels, 0);
+    // told: &sum_op::info, 'I', 'P', along::tp, fix::to_R_left
     return mp::sum(first, second);  // expect: invariant_mixed
   }
 };
@@ -108,6 +112,7 @@ struct s31_own_divisor : heads {
     const auto labels = own::labels(r);
     const auto loss = mp::cross_entropy(logits(r, x), labels, 0);
     const auto count = own::sum_over(own::sum_over(labels, dims::seq), dims::batch);
+    // told: 'P', 'P', along::dp, fix::to_R
     return own::quotient(loss, count);  // expect: divisor_differs
   }
 };
@@ -128,6 +133,7 @@ struct s33_summed_over_copies : heads {
     const auto labels = own::labels(r);
     const auto loss = mp::cross_entropy(logits(r, x), labels, 0);
     const auto count = own::sum_over(own::sum_over(labels, dims::seq), dims::batch);
+    // told: 'R', along::tp, fix::leave_as_it_is
     const auto all = own::all_reduce(count, axes::tp);  // expect: reduction_needs_a_partial_sum
     return own::quotient(loss, all);
   }
@@ -150,6 +156,7 @@ struct norms {
 struct s42_root_of_the_own_part : norms {
   constexpr auto forward(const auto& r, auto x) const {
     const auto squares = own::sum_over(own::product(r[column], r[column]), dims::vocab);
+    // told: 'P', along::tp, fix::to_R
     const auto norm = own::root(squares);  // expect: partial_sum_in_a_nonlinearity
     return own::quotient(x, norm);
   }
@@ -166,6 +173,7 @@ static_assert(mp::check_layer<s42_root_of_the_sum>());
 // ---- S79: a scale factor from the largest element that a rank holds
 struct s79_own_maximum : norms {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: 'M', along::tp, fix::to_I
     return own::quotient(x, own::largest(r[column]));  // expect: maximum_still_pending
   }
 };
@@ -182,6 +190,7 @@ struct s64_all_labels : heads {
   constexpr auto forward(const auto& r, auto x) const {
     const auto labels = own::labels(r);
     const auto own_logits = mp::contract(dims::hidden, x, r[narrow]);
+    // told: &cross_entropy_op::info, 'S', 'R', along::tp, fix::to_R_left
     return mp::cross_entropy(own_logits, labels, 0);  // expect: dimension_split_differently
   }
 };

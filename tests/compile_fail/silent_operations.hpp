@@ -18,6 +18,7 @@ struct shown_to_types {
 };
 // x * y, element by element: a mask, a gate
 struct product_op : shown_to_types {
+  static constexpr mp::operation info{.name = "product"};
   static constexpr mp::judged rule(const mp::layout& x, const mp::layout& y, const mp::mesh&) {
     return mp::typing::product(x, y);
   }

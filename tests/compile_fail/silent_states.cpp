@@ -31,6 +31,7 @@ using mp::layer_checks::without_sp;
 struct s01_called_the_same_work : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto g = mp::to<I>(r[gain], axes::tp);
+    // told: &rms_norm_kind::info, 'S', 'I', along::tp, fix::to_R_right
     return mp::rms_norm(dims::hidden, x, g, 1e-5);  // expect: invariant_mixed
   }
 };
@@ -43,6 +44,7 @@ static_assert(mp::check_layer<s01_used_for_other_work>());
 // ---- S03: what goes into a column-parallel product without a transition gets a term of its gradient back
 struct s03_handed_on_as_whole : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &contract_op::info, 'I', 'S', along::tp, fix::to_R_left
     const auto u = mp::gelu(mp::contract(dims::hidden, x, r[up]));  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
   }
@@ -64,6 +66,7 @@ struct s04 : weights {
     else return x;
   }
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &contract_op::info, 'S', 'S', along::tp, fix::to_R_left
     const auto u = mp::gelu(mp::contract(dims::hidden, into(x), r[up]));  // expect: axis_on_two_dimensions
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));      // (for s04<false>)
   }
@@ -76,6 +79,7 @@ static_assert(mp::layer_check<s04<false>, with_sp<>>::ok);
 struct s06_shared_key_not_reduced : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto key = mp::contract(dims::hidden, x, r(narrow, x));
+    // told: &contract_op::info, 'I', 'S', along::tp, fix::to_R_left
     const auto u = mp::contract(dims::head_dim, key, r[fan]);  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::contract(dims::ffn, mp::gelu(u), r[down]));
   }
@@ -106,6 +110,7 @@ struct s07_in_one_state : weights {
     return mp::contract(dims::head_dim, mp::sum(a, mp::to_layout_of(a, b)), r(widen, a));
   }
 };
+// told: fix::use_it_in_one_state
 static_assert(mp::check_layer<s07_two_ways>());  // expect: parameter_in_two_states
 static_assert(mp::check_layer<s07_in_one_state>());
 inline constexpr mp::model tiny =
@@ -114,6 +119,7 @@ inline constexpr mp::job one_sample{.global_batch = 1};
 inline constexpr mp::plan tp2{.tp = 2};
 template <class Layer>
 using net = mp::decoder<tiny, one_sample, tp2, mp::replace<mp::mlp, Layer>>;
+// told: fix::use_it_in_one_state
 static_assert(sizeof(net<s07_two_ways>) > 0);  // expect: parameter_in_two_states
 static_assert(sizeof(net<s07_in_one_state>) > 0);
 
@@ -128,6 +134,7 @@ struct s09_key_called_invariant : heads {
     const auto h = mp::to<R>(x, axes::tp);
     const auto q = mp::contract(dims::hidden, h, r[query]);
     const auto k = mp::to<I>(mp::contract(dims::hidden, h, r[key]), axes::kv_rep);
+    // told: &attention_op::info, 'S', 'I', along::kv_rep, fix::to_R_right
     const auto o = mp::attention(q, k, k, 0);  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::contract(mp::over(dims::heads, dims::head_dim), o, r[output]));
   }
@@ -150,6 +157,7 @@ struct s12_factor_called_the_same : weights {
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]));
     const auto second = mp::to<I>(r[widen], axes::tp);
     const auto a = mp::contract(dims::ffn, u, r[reduce]);
+    // told: &contract_op::info, 'P', 'I', along::tp, fix::to_R_right
     const auto d = mp::contract(dims::head_dim, a, second);  // expect: invariant_mixed
     return mp::to_layout_of(x, mp::sum(mp::contract(dims::ffn, u, r[down]), d));
   }
@@ -171,6 +179,7 @@ struct s13_added_to_each_term : weights {
     const auto h = mp::to<R>(x, axes::tp);
     const auto base = mp::contract(dims::ffn, mp::contract(dims::hidden, h, r[up]), r[down]);
     const auto delta = mp::contract(dims::head_dim, mp::contract(dims::hidden, h, r[narrow]), r[widen]);
+    // told: &sum_op::info, 'P', 'R', along::tp, fix::to_R_left
     const auto y = mp::sum(base, delta);  // expect: sum_of_unlike_states
     return mp::to_layout_of(x, y);
   }
@@ -191,6 +200,7 @@ struct s15_whole_then_summed : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(x, axes::tp);
     const auto y = mp::contract(dims::head_dim, mp::contract(dims::hidden, h, r[narrow]), r[widen]);
+    // told: 'R', along::tp, fix::leave_as_it_is
     const auto z = own::all_reduce(y, axes::tp);  // expect: reduction_needs_a_partial_sum
     return mp::to_layout_of(x, z);
   }
@@ -216,6 +226,7 @@ static_assert(mp::check_layer<s15_whole_then_to>());
 struct s21_balanced_per_shard : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto scores = mp::contract(dims::hidden, x, r(narrow, x));
+    // told: 8, 0, 'S', along::tp, fix::to_R
     const auto routed = own::softmax(scores, dims::seq);  // expect: dimension_must_be_whole
     return mp::contract(dims::head_dim, routed, r(widen, x));
   }
@@ -233,6 +244,7 @@ static_assert(mp::check_layer<s21_balanced_over_the_sequence>());
 struct s22_of_each_piece : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto gram = mp::contract(dims::ffn, r[up], r[reduce]);
+    // told: &contract_op::info, 'P', 'S', along::tp, fix::to_R_left
     const auto g = mp::contract(dims::head_dim, gram, r[fan]);  // expect: partial_sum_meets_a_split
     const auto u = mp::gelu(mp::contract(dims::hidden, mp::to<R>(x, axes::tp), g));
     return mp::to_layout_of(x, mp::contract(dims::ffn, u, r[down]));
@@ -253,6 +265,7 @@ static_assert(mp::check_layer<s22_of_the_whole>());
 struct s27_gathered_in_mesh_order : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto w = mp::split(r[down], dims::ffn, axes::dp);
+    // told: &to_op::info, 'S', 'S', along::dp, fix::to_R
     const auto whole = mp::to<R>(mp::to<R>(w, axes::tp), axes::dp);  // expect: only_a_suffix_can_be_gathered
     const auto u = mp::contract(dims::hidden, mp::to<R>(x, axes::tp), r[up]);
     return mp::to_layout_of(x, mp::contract(dims::ffn, mp::to<R>(u, axes::tp), whole));
@@ -273,6 +286,7 @@ static_assert(mp::check_layer<s27_gathered_in_the_order_of_the_cuts>());
 struct s64_mask_of_the_whole_sequence : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto mask = mp::gelu(mp::to<R>(x, axes::tp));
+    // told: &own::product_op::info, 'S', 'R', along::tp, fix::to_R_left
     return own::product(x, mask);  // expect: dimension_split_differently
   }
 };
@@ -281,6 +295,7 @@ struct s64_mask_of_the_same_tokens : weights {
 };
 struct s64_shift_within_a_shard : weights {  // of the same kind: the neighbour of a shard's last token is elsewhere
   constexpr auto forward(const auto& r, auto x) const {
+    // told: 8, 0, 'S', along::tp, fix::declare_fused
     const auto next = own::shift(x, dims::seq);  // expect: dimension_must_be_whole
     return mp::to_layout_of(x, next);
   }

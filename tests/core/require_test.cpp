@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 namespace mp = meshpar;
 
 namespace {
@@ -36,6 +38,33 @@ constexpr mp::text two_full =
     mp::text{} << "heads (48) not divisible by tp (5); set tp to 4, or heads to 50; one, ab";  // 72
 constexpr mp::text long_one = mp::text{} << two_full << two_full << "!";
 static_assert(quoted_whole<just_over>() && quoted_whole<two_full>() && quoted_whole<long_one>());
+
+#else
+
+// What there is to tell stands in the type, and nothing else.
+struct unlike_states {
+  struct operation {
+    static constexpr int info = 0;
+  };
+  static constexpr mp::verdict result{.broken = mp::rule::sum_of_unlike_states,
+                                      .remedy = mp::fix::to_R_left,
+                                      .left_is = mp::state::P,
+                                      .right_is = mp::state::R,
+                                      .over = mp::along::tp};
+};
+static_assert(std::is_same_v<decltype(mp::refusal<unlike_states>()),
+                             mp::broken<mp::rule::sum_of_unlike_states, &unlike_states::operation::info, 'P', 'R',
+                                        mp::along::tp, mp::fix::to_R_left>>);
+struct five_ranks {
+  static constexpr mp::verdict result{
+      .broken = mp::rule::heads_divisible_by_tp, .left = 48, .right = 5, .repair = 4, .remedy = mp::fix::set_tp};
+};
+static_assert(std::is_same_v<decltype(mp::refusal<five_ranks>()),
+                             mp::broken<mp::rule::heads_divisible_by_tp, 48, 5, mp::fix::set_tp, 4>>);
+struct no_repair {
+  static constexpr mp::verdict result{.broken = mp::rule::dimensions_not_adjacent};
+};
+static_assert(std::is_same_v<decltype(mp::refusal<no_repair>()), mp::broken<mp::rule::dimensions_not_adjacent>>);
 
 #endif
 

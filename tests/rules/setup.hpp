@@ -77,13 +77,7 @@ constexpr setup followed(const mp::verdict& v, setup s) {
       s.p.precision = {.param = s.p.precision.param == mp::dtype::bf16 ? mp::dtype::bf16 : mp::dtype::f32};
       break;
     case mp::fix::use_f64: s.p.precision = mp::all_f64; break;
-    case mp::fix::none:
-    case mp::fix::see_sentence:
-    case mp::fix::set_ranks:
-    case mp::fix::to_R:  // these change a layer, not a configuration
-    case mp::fix::to_R_left:
-    case mp::fix::to_R_right:
-    case mp::fix::to_I: break;
+    default: break;  // changes a layer, not a configuration
   }
   return s;
 }

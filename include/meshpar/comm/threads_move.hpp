@@ -18,10 +18,12 @@ inline constexpr long gather_block = 4096;  // bytes: stays in the first cache w
 // bytes that reach each member as it goes: see threads::received.
 class mover {
  public:
-  // by: who moves the share of member me; in, out: room for n pointers each
-  mover(group_state& g, int by, int me, long sequence, const void** in, void** out)
+  // by: who moves the share of member me, own: its input, for a core that reads back what it has just copied for its
+  // peers waits until they have let go of those lines; in, out: room for n pointers each
+  mover(group_state& g, int by, const void* own, int me, long sequence, const void** in, void** out)
       : g_(g),
         by_(by),
+        own_(own),
         me_(me),
         sequence_(sequence),
         in_(in),
@@ -134,10 +136,12 @@ class mover {
 
   int n() const { return g_.size(); }
   int next(int q) const { return q + 1 == n() ? 0 : q + 1; }
-  const void* from(int q) const { return g_.slot_of(q, sequence_).in; }
+  const void* from(int q) const { return q == by_ ? own_ : g_.slot_of(q, sequence_).in; }
 
   group_state& g_;
-  int by_, me_;
+  int by_;
+  const void* own_;
+  int me_;
   long sequence_;
   const void** in_;
   void** out_;

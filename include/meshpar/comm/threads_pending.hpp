@@ -19,7 +19,7 @@ struct pending {
   threading::phase phase = threading::phase::arriving;
   bool eager = false;
   int arrived = 0, left = 0;  // members [0, arrived) have posted, [0, left) are moved
-  const void* in = nullptr;   // of a send
+  const void* in = nullptr;   // what this rank reads, while its peers may read a copy
   void* out = nullptr;        // of a receive
 
   bool is_send() const { return what.kind == call_kind::send; }

@@ -57,7 +57,7 @@ class rank_progress : public rank_refusal {
   }
 
   void move(const pending& p, int member) {
-    mover(*p.g, p.me, member, p.sequence, in_.data(), out_.data()).move(p.eager);
+    mover(*p.g, p.me, p.in, member, p.sequence, in_.data(), out_.data()).move(p.eager);
     p.g->slot_of(member, p.sequence).finished.store(p.sequence + 1, std::memory_order_release);
   }
 

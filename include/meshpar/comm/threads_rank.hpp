@@ -35,6 +35,7 @@ class rank_engine : public rank_progress {
   long start_collective(const group& g, const call& what, const void* in, long in_bytes, void* out) {
     pending p = begin(g, what);
     take_number(p, in_bytes);
+    p.in = in;
     return post(p, p.eager ? copy(p.g->stage_of(p.me, p.sequence), in, in_bytes) : in, out);
   }
 
@@ -47,7 +48,8 @@ class rank_engine : public rank_progress {
     take_number(p, bytes);
     long* counts = p.g->counts_of(p.me, p.sequence);
     for (int part = 0; part < 4; ++part) std::ranges::copy(each.parts[part], counts + part * g.size());
-    return post(p, p.eager ? pack(p, in, counts) : in, out);
+    p.in = p.eager ? pack(p, in, counts) : in;
+    return post(p, p.in, out);
   }
 
   long start_send(const group& g, const call& what, const void* in) {

@@ -2,40 +2,61 @@
 #pragma once
 #include <meshpar/core/verdict.hpp>
 
-namespace meshpar::inline v0 {
-
-// The one place that knows compilers. A check has a verdict, Check::result; ruling<Check>() is never called, its type
-// has `ok` when the verdict holds. Otherwise asking for `ok` is the one error: the type's name carries the rule, its
-// numbers and the repair, as "rule: sentence" where the compiler can print it.
-//   static_assert(decltype(ruling<Check>())::ok);
-// The error stands where that is written: in an operation its next line is the user's.
-
-// A rule broken for the reasons that its arguments tell. Broken for none is a rule that holds.
+// A rule broken for the reasons that its arguments tell. Broken for none is a rule that holds. (Not in v0: rule.hpp.)
+namespace meshpar {
 template <auto... Why>
 struct broken {};
 template <>
 struct broken<> {
   static constexpr bool ok = true;
 };
+}  // namespace meshpar
+
+namespace meshpar::inline v0 {
+
+// The one place that knows compilers. A check has a verdict, Check::result; ruling<Check>() is never called, its type
+// has `ok` when the verdict holds. Otherwise asking for `ok` is the one error: the type's name carries what the verdict
+// says, as "rule: sentence" where the compiler can print it, and piece by piece where it cannot.
+//   static_assert(decltype(ruling<Check>())::ok);
+// The error stands where that is written: in an operation its next line is the user's.
 
 #if defined(__CUDACC__) || (defined(__clang__) && __clang_major__ < 16)  // strings come out letter by letter
 
+template <auto... First, auto... Then>
+constexpr broken<First..., Then...> operator+(broken<First...>, broken<Then...>) {
+  return {};
+}
+template <auto What, bool Told = true>
+constexpr auto tell() {
+  if constexpr (Told) return broken<What>{};
+  else return broken<>{};
+}
 // The number as an int where it is one, so that no compiler adds a suffix to it.
 template <long N>
 constexpr auto plain_number() {
   if constexpr (N == static_cast<int>(N)) return static_cast<int>(N);
   else return N;
 }
-// What the remedy takes: a number, or an axis.
-template <fix Remedy, long N>
-constexpr auto taken_by() {
-  if constexpr (Remedy >= fix::to_R) return static_cast<along>(N);
-  else return plain_number<N>();
+// The kind of operation that is checked, if it is one.
+template <class Check>
+constexpr auto tell_operation() {
+  if constexpr (requires { Check::operation::info; }) return broken<&Check::operation::info>{};
+  else return broken<>{};
 }
+template <state State>
+constexpr auto tell_state() {
+  return tell<letter_of(State), State != state::none>();
+}
+// The rule, the operation, two numbers, the states of its operands, the axis, the repair; what there is not is left
+// out.
 template <class Check>
 constexpr auto refusal() {
   constexpr const verdict& v = Check::result;
-  return broken<v.broken, plain_number<v.left>(), plain_number<v.right>(), v.remedy, taken_by<v.remedy, v.repair>()>{};
+  constexpr bool numbers = v.left != 0 || v.right != 0;
+  return tell<v.broken>() + tell_operation<Check>() + tell<plain_number<v.left>(), numbers>() +
+         tell<plain_number<v.right>(), numbers>() + tell_state<v.left_is>() + tell_state<v.right_is>() +
+         tell<v.over, v.over != along::none>() + tell<v.remedy, v.remedy != fix::none>() +
+         tell<plain_number<v.repair>(), takes_a_value(v.remedy)>();
 }
 
 #else

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-namespace meshpar::inline v0 {
 
-// The names of the rules, as error messages print them.
+// What messages write. Not in v0: a compiler that writes it would write that each time.
+namespace meshpar {
+
+// The names of the rules.
 enum class rule : unsigned char {
   none,
   // operations on layouts (typing/)
@@ -65,10 +67,10 @@ enum class rule : unsigned char {
   pp_is_even_for_dualpipe,
 };
 
-// What the cheapest repair changes; its number is beside it in a verdict. For compilers that print no sentence.
+// What the cheapest repair changes; its new value is beside it in a verdict. For compilers that print no sentence.
 enum class fix : unsigned char {
   none,
-  see_sentence,
+  set_extent,  // of the axis
   set_heads,
   set_kv_heads,
   set_head_dim,
@@ -92,27 +94,53 @@ enum class fix : unsigned char {
   set_zero,
   set_recompute,
   set_ranks,
-  use_f32,
-  use_f64,
   set_ffn,
   set_vocab,
   set_dropout,
   set_label_smoothing,
   set_norm_eps_to_1e_minus,
   set_rope_theta,
-  to_R,
+  // those that take no value
+  use_f32,
+  use_f64,
+  raise_tp,
+  to_R,  // the operand, along the axis
   to_R_left,
   to_R_right,
   to_I,
+  to_layout_of,
+  sum_over,
+  reduce_gradient,
+  leave_as_it_is,
+  one_axis_at_a_time,
+  split_alike,
+  split_further,
+  split_over_fewer,
+  name_another_dimension,
+  rename_one_dimension,
+  leave_one_out,
+  give_it_a_size,
+  declare_fused,
+  make_two_layers,
+  name_each_parameter,
+  use_it_in_one_state,
+  declare_it_alike,
+  add_a_kernel,
+  split_it,
+  leave_its_sum_owed,
+  change_the_declaration,
 };
+constexpr bool takes_a_value(fix f) { return f != fix::none && f < fix::use_f32; }
 
-// The axis of a repair to_R and so on, by its number (mesh/axis.hpp).
-enum class along : unsigned char { pp, dp, cp, tp, kv_rep, edp, ep, etp };
+// An axis by its number (mesh/axis.hpp).
+enum class along : unsigned char { pp, dp, cp, tp, kv_rep, edp, ep, etp, none = 255 };
 
-// What a user does about it, as a sentence says it before the number.
+inline namespace v0 {
+
+// What a user does about it, as a sentence says it before the value.
 constexpr const char* name_of(fix f) {
   constexpr const char* words[] = {"",
-                                   "",
+                                   "set the extent to ",
                                    "set heads to ",
                                    "set kv_heads to ",
                                    "set head_dim to ",
@@ -136,19 +164,15 @@ constexpr const char* name_of(fix f) {
                                    "set zero to ",
                                    "set recompute to ",
                                    "start ",
-                                   "",
-                                   "",
                                    "set ffn to ",
                                    "set vocab to ",
                                    "set dropout to ",
                                    "set label_smoothing to ",
                                    "set norm_eps to 1e-",
-                                   "set rope_theta to ",
-                                   "",
-                                   "",
-                                   "",
-                                   ""};
-  return words[static_cast<int>(f)];
+                                   "set rope_theta to "};
+  static_assert(sizeof words / sizeof *words == static_cast<int>(fix::use_f32));
+  return takes_a_value(f) ? words[static_cast<int>(f)] : "";
 }
 
-}  // namespace meshpar::inline v0
+}  // namespace v0
+}  // namespace meshpar

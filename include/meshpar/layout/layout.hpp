@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/core/fixed_vector.hpp>
+#include <meshpar/core/state.hpp>
 #include <meshpar/layout/dim.hpp>
 #include <meshpar/mesh/mesh.hpp>
 
@@ -94,6 +95,15 @@ struct layout {
   }
   constexpr bool operator==(const layout&) const = default;
 };
+
+// The state of a layout over one axis.
+constexpr state state_at(const layout& l, axis a) {
+  return l.owed.contains(a)        ? state::P
+         : l.invariant.contains(a) ? state::I
+         : l.maximum.contains(a)   ? state::M
+         : l.split().contains(a)   ? state::S
+                                   : state::R;
+}
 
 // The gradient's layout is a function of the value's: it swaps replicated and owed (P* = R, R* = P), and a split or
 // invariant axis stays what it is. dual(dual(x)) == x.

@@ -4,15 +4,14 @@
 
 namespace meshpar::inline v0 {
 
-// "R", "I", "P" or "split(seq)": the state of a layout over one axis.
+// "R", "I", "P", "P(max)" or "split(seq)": the state of a layout over one axis.
 constexpr text state_of(const layout& l, axis a) {
   text t;
-  if (l.owed.contains(a)) return t << "P";
-  if (l.invariant.contains(a)) return t << "I";
-  if (l.maximum.contains(a)) return t << "P(max)";
+  const state s = state_at(l, a);
+  if (s == state::M) return t << "P(max)";
   for (const split_dim& d : l.dims)
-    if (d.by.axes().contains(a)) return t << "split(" << name_of(d.name) << ")";
-  return t << "R";
+    if (s == state::S && d.by.axes().contains(a)) return t << "split(" << name_of(d.name) << ")";
+  return t << letter_of(s);
 }
 
 // "cp.tp", "cp(zigzag)", or "whole" where nothing splits. tp is one name for both of its parts.

@@ -23,7 +23,7 @@ constexpr verdict memory_fits(std::int64_t height, const cluster& c) {
   text t;
   t << "a rank needs " << need << " MB, a device has " << have
     << " MB beside its reserve; raise tp or take smaller micro-batches";
-  return {.broken = rule::memory_fits, .left = need, .right = have, .why = t};
+  return {.broken = rule::memory_fits, .left = need, .right = have, .why = t, .remedy = fix::raise_tp};
 }
 
 template <class Net, const cluster& Cluster>

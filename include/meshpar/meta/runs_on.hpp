@@ -21,7 +21,7 @@ struct kernel_check {
     if (Missing == nullptr) return {};
     text t;
     t << "the device has no kernel for the operation " << Missing->name << "; add it to the table of kinds";
-    return {.broken = rule::device_has_no_kernel, .why = t};
+    return {.broken = rule::device_has_no_kernel, .why = t, .remedy = fix::add_a_kernel};
   }
   static constexpr verdict result = judge();
 };

@@ -25,18 +25,23 @@ inline constexpr context without_sp = context_of(sizes, work, {.dp = 2, .tp = 4}
 }  // namespace layer_checks
 
 // A layer of the residual stream must return what the next one takes.
-constexpr text not_the_stream(const layout& x, const layout& stream) {
-  text t = text{} << "the layer returns ";
+constexpr verdict not_the_stream(const layout& x, const layout& stream) {
+  verdict v{.broken = rule::not_one_collective, .why = text{} << "the layer returns "};
   for (std::uint8_t i = 0; i < axis_limit && x.dims.size() == stream.dims.size(); ++i)
-    if (const text a = state_of(x, axis{i}), b = state_of(stream, axis{i}); !(a == b))
-      return t << a << " over " << name_of(axis{i}) << ", the next takes " << b << "; end it with to_layout_of(x, y)";
-  return t << name_of(x) << ", not the dims of the residual stream";
+    if (const text a = state_of(x, axis{i}), b = state_of(stream, axis{i}); !(a == b)) {
+      v.remedy = fix::to_layout_of, v.over = static_cast<along>(i);
+      v.left_is = state_at(x, axis{i}), v.right_is = state_at(stream, axis{i});
+      v.why << a << " over " << name_of(axis{i}) << ", the next takes " << b << "; end it with to_layout_of(x, y)";
+      return v;
+    }
+  v.why << name_of(x) << ", not the dims of the residual stream";
+  return v;
 }
 template <class Stream, class Result>
 struct returns_the_stream {
   static constexpr verdict judge() {
     if (std::is_same_v<Stream, Result>) return {};
-    return {.broken = rule::not_one_collective, .why = not_the_stream(Result::shape(), Stream::shape())};
+    return not_the_stream(Result::shape(), Stream::shape());
   }
   static constexpr verdict result = judge();
 };

@@ -77,13 +77,15 @@ struct sizes_of_own_dims {
         return {.broken = rule::dimension_appears_twice,
                 .left = d.size,
                 .why = t << "model, job and plan say how large " << name_of(d.name)
-                         << " is; set it there, or take another dim"};
+                         << " is; set it there, or take another dim",
+                .remedy = fix::name_another_dimension};
       for (const placed_dim& other : before)
         if (other.name == d.name)
           return {.broken = rule::dimension_appears_twice,
                   .left = d.size,
                   .right = other.size,
-                  .why = t << "another size makes it " << static_cast<long>(other.size) << "; leave one of them out"};
+                  .why = t << "another size makes it " << static_cast<long>(other.size) << "; leave one of them out",
+                  .remedy = fix::leave_one_out};
       before.push_back(d);
     }
     return {};

@@ -41,14 +41,15 @@ inline constexpr context context_for = context_of(Net::what, Net::task, Net::how
 // The rules of operations, over the whole model: its trace must hold.
 template <class Net>
 constexpr verdict refusal_of_a_block() {
+  const context plan = context_for<Net>;
+  tracer blocks[block_kinds]{tracer(plan), tracer(plan), tracer(plan), tracer(plan)};
   for (int k = 0; k < block_kinds; ++k) {
-    const context plan = context_for<Net>;
-    tracer t(plan);
-    Net::make_layers().trace(t, static_cast<block_kind>(k));
-    if (t.refused()) return t.refusal;
-    if (const verdict v = element_types_served(t); !v.holds()) return v;
+    Net::make_layers().trace(blocks[k], static_cast<block_kind>(k));
+    if (blocks[k].refused()) return blocks[k].refusal;
+    if (const verdict v = element_types_served(blocks[k]); !v.holds()) return v;
   }
-  return {};
+  return tied_parameters_placed_alike(blocks[static_cast<int>(block_kind::first)],
+                                      blocks[static_cast<int>(block_kind::last)]);
 }
 template <class Net>
 inline constexpr verdict trace_verdict = refusal_of_a_block<Net>();

@@ -2,6 +2,7 @@
 #pragma once
 #include <meshpar/nn/context_of.hpp>
 #include <meshpar/nn/stack.hpp>
+#include <meshpar/nn/tied.hpp>
 
 namespace meshpar::inline v0 {
 
@@ -60,8 +61,10 @@ class program {
       if (!blocks[k].refused()) sizes[k] = place_values(blocks[k]);
     }
     if (refused()) return;
-    list_parameters();
+    tracer& last = blocks[static_cast<int>(block_kind::last)];
+    last.refuse(tied_parameters_placed_alike(traced_block(block_kind::first), last), 0);
     if (refused()) return;
+    list_parameters();
     plan_arena();
     plan_reductions();
   }
@@ -129,22 +132,11 @@ class program {
   static constexpr bool is_end(block_kind k) { return k == block_kind::first || k == block_kind::last; }
   static constexpr std::int64_t padded(std::int64_t count) { return (count + 31) / 32 * 32; }
 
-  // Whether the other end of the model has declared the parameter: the two are tied, and must be placed alike.
-  constexpr bool listed(block_kind k, int index) {
-    const parameter& p = traced_block(k).parameters[index];
+  // Whether the other end of the model has declared the parameter: the two are tied.
+  constexpr bool listed(block_kind k, int index) const {
     for (const parameter_entry& e : parameters)
-      if (is_end(e.kind) && is_end(k) && same_name(declared(e), p)) {
-        const layout here = traced_block(k).shape(p.id);
-        if (!(here == shape(e))) blocks[static_cast<int>(k)].refuse(tied_apart(p.name, shape(e), here), 0);
-        return true;
-      }
+      if (is_end(e.kind) && is_end(k) && same_name(declared(e), traced_block(k).parameters[index])) return true;
     return false;
-  }
-  static constexpr verdict tied_apart(const char* name, const layout& first, const layout& second) {
-    text t;
-    t << "the tied parameter '" << name << "' is " << name_of(first) << " at one end of the model and "
-      << name_of(second) << " at the other; give its two declarations the same dims";
-    return {.broken = rule::tied_parameters_placed_alike, .why = t};
   }
   constexpr int bucket_of(const layout& l) {
     const axis_set sync = l.replicated(where.ranks), split = l.split();

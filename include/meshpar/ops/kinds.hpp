@@ -34,7 +34,7 @@ constexpr verdict element_type_served(const record& r) {
   if (r.op->on_host == nullptr || r.op->on_host(r.type) != nullptr) return {};
   text t;
   t << r.op->name << " takes no buffers of " << name_of(r.type) << "; overload it for them, or set precision.param";
-  return {.broken = rule::device_has_no_kernel, .line = r.line, .why = t};
+  return {.broken = rule::device_has_no_kernel, .line = r.line, .why = t, .remedy = fix::add_a_kernel};
 }
 constexpr verdict element_types_served(const tracer& t) {
   for (const record& r : t.records)

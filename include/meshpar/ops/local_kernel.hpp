@@ -168,7 +168,7 @@ constexpr verdict functions_fit() {
     t << K::edges.result.name << (has_statistics<K> ? ", statistics" : "");
   }
   t << (has_scratch<K> ? ", scratch)" : ")") << " over mp::buffer<const T>, mp::buffer<T>";
-  return {.broken = rule::device_has_no_kernel, .why = t};
+  return {.broken = rule::device_has_no_kernel, .why = t, .remedy = fix::add_a_kernel};
 }
 
 template <class K, class T>

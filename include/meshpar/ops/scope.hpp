@@ -17,7 +17,7 @@ constexpr judged parameter_layout(const context& plan, std::initializer_list<dim
     if (p == nullptr) {
       text t;
       t << "no size is known for dimension " << name_of(name) << "; give the decoder mp::size<" << name_of(name) << ">";
-      return {.no = {.broken = rule::dimension_missing, .why = t}};
+      return {.no = {.broken = rule::dimension_missing, .why = t, .remedy = fix::give_it_a_size}};
     }
     const typing::placed d = typing::place(name, p->size, p->by, plan.ranks);
     if (!d.no.holds()) return {.no = d.no};

@@ -28,6 +28,7 @@ struct refused {
 // A rule applied to typed tensors, by their numbers: its verdict and the type of the result.
 template <class Op, int X, int... More>
 struct check {
+  using operation = Op;
   static constexpr judged judgement =
       Op::rule(entry<X>.shape, entry<More>.shape..., plan_numbered<entry<X>.plan>.ranks);
   static constexpr verdict result = judgement.no;

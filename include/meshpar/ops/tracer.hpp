@@ -61,7 +61,12 @@ class tracer {
     if (refused()) return false;
     text t;
     t << "one block makes more than " << limit << ' ' << what << ", its backward pass included; make two layers of it";
-    refuse({.broken = rule::block_fits_the_trace, .left = used + 1, .right = limit, .why = t}, 0);
+    refuse({.broken = rule::block_fits_the_trace,
+            .left = used + 1,
+            .right = limit,
+            .why = t,
+            .remedy = fix::make_two_layers},
+           0);
     return false;
   }
 
@@ -191,13 +196,13 @@ class tracer {
   constexpr void refuse_name(const char* name) {
     text t;
     t << "two parameters of one layer are named '" << name << "'; give each a name of its own";
-    refuse({.broken = rule::parameter_named_twice, .why = t}, 0);
+    refuse({.broken = rule::parameter_named_twice, .why = t, .remedy = fix::name_each_parameter}, 0);
   }
 
   constexpr void refuse_states(const char* name) {
     text t;
     t << "parameter '" << name << "' is used as I and as R in one layer; use it in one state, r[p] or r(p, x)";
-    refuse({.broken = rule::parameter_in_two_states, .why = t}, 0);
+    refuse({.broken = rule::parameter_in_two_states, .why = t, .remedy = fix::use_it_in_one_state}, 0);
   }
 
   phase now_ = phase::forward;

@@ -23,7 +23,7 @@ constexpr judged rotary(const layout& x) {
     return {{}, v};
   if (x.dims[3].local % 2 != 0)
     return {{},
-            broken_by(rule::dimension_must_be_even,
+            broken_by(rule::dimension_must_be_even, fix::set_head_dim,
                       text{} << "rotary turns pairs of head_dim, but head_dim is " << static_cast<long>(x.dims[3].local)
                              << "; make it even",
                       x.dims[3].local, 2, x.dims[3].local + 1)};
@@ -37,25 +37,26 @@ constexpr verdict heads_agree(const layout& q, const layout& k) {
   while (rest.size() > kv.by.size()) rest.pop_back();
   const bool further = h.by.size() > kv.by.size();
   if (!(rest == kv.by))
-    return broken_by(rule::heads_and_kv_heads_disagree,
-                     text{} << "attention: heads are over " << name_of(h.by) << ", kv_heads over " << name_of(kv.by)
-                            << ", not its first axes; split them alike",
-                     h.local, kv.local);
-  if (h.local % kv.local != 0 || (further && kv.local != 1))
-    return broken_by(rule::heads_and_kv_heads_disagree,
-                     text{} << "attention: " << static_cast<long>(h.local) << " heads (" << name_of(h.by)
-                            << (further ? ") use only some of " : ") are no multiple of ")
-                            << static_cast<long>(kv.local) << " kv_heads (" << name_of(kv.by)
-                            << (further ? "); split kv_heads further" : ")"),
-                     h.local, kv.local);
-  return {};
+    return located(at(differing(h.by, kv.by), q, k),
+                   broken_by(rule::heads_and_kv_heads_disagree, fix::split_alike,
+                             text{} << "attention: heads are over " << name_of(h.by) << ", kv_heads over "
+                                    << name_of(kv.by) << ", not its first axes; split them alike",
+                             h.local, kv.local));
+  const bool some = further && kv.local != 1;
+  if (!some && h.local % kv.local == 0) return {};
+  const text t = text{} << "attention: " << static_cast<long>(h.local) << " heads (" << name_of(h.by)
+                        << (some ? ") use only some of " : ") are no multiple of ") << static_cast<long>(kv.local)
+                        << " kv_heads (" << name_of(kv.by) << (some ? "); split kv_heads further" : ")");
+  const verdict v =
+      broken_by(rule::heads_and_kv_heads_disagree, some ? fix::split_further : fix::none, t, h.local, kv.local);
+  return some ? located(at(differing(h.by, kv.by), q, k), v) : v;
 }
 
 // q, k or v as attention with q takes it: seq whole, and its other dims and states as q's.
 constexpr verdict serves(const layout& x, const layout& q) {
   if (!x.dims[0].by.empty()) return not_whole("attention", x.dims[0]);
   for (int i = 0; i < 4; i += i == 1 ? 2 : 1)
-    if (!same(q.dims[i], x.dims[i])) return unlike("attention", q.dims[i], x.dims[i]);
+    if (!same(q.dims[i], x.dims[i])) return unlike("attention", q, i, x, i);
   return q.invariant == x.invariant ? verdict{} : invariant_mixed("attention", q, x);
 }
 
@@ -70,7 +71,7 @@ constexpr judged attention(const layout& q, const layout& k, const layout& v) {
   if (verdict no = serves(q, q); !no.holds()) return {{}, no};
   if (verdict no = serves(k, q); !no.holds()) return {{}, no};
   if (verdict no = serves(v, q); !no.holds()) return {{}, no};
-  if (!same(k.dims[2], v.dims[2])) return {{}, unlike("attention", k.dims[2], v.dims[2])};
+  if (!same(k.dims[2], v.dims[2])) return {{}, unlike("attention", k, 2, v, 2)};
   if (verdict no = multiply("attention", q, v, v.split()); !no.holds()) return {{}, no};
   layout out = q;
   out.owed = v.owed;

@@ -15,9 +15,9 @@ constexpr bool stand_at(int at, const layout& x, const over& k) {
 constexpr verdict contracted_missing(const char* operand, const layout& x, const over& k, bool trailing) {
   for (dim_name d : k)
     if (x.find(d) < 0) return no_dim("contract", operand, d);
-  return broken_by(rule::dimension_missing, text{} << "contract: " << name_of(k[0]) << " is not "
-                                                   << (trailing ? "last" : "first or last") << " in " << operand << ' '
-                                                   << name_of(x));
+  return broken_by(rule::dimension_missing, fix::name_another_dimension,
+                   text{} << "contract: " << name_of(k[0]) << " is not " << (trailing ? "last" : "first or last")
+                          << " in " << operand << ' ' << name_of(x));
 }
 
 // x [kept..., k...] . w [k..., new...] or w [new..., k...] -> [kept..., new...]: a sum over the dims k, which both hold
@@ -31,7 +31,7 @@ constexpr judged contract(const layout& x, const layout& w, const over& k) {
   axis_set met;
   for (int i = 0; i < k.size(); ++i) {
     const split_dim &a = x.dims[kept + i], &b = w.dims[w_k + i];
-    if (!same(a, b)) return {{}, unlike("contract", a, b)};
+    if (!same(a, b)) return {{}, unlike("contract", x, kept + i, w, w_k + i)};
     met = met | a.by.axes();
   }
   if (verdict v = multiply("contract", x, w, met); !v.holds()) return {{}, v};
@@ -41,7 +41,7 @@ constexpr judged contract(const layout& x, const layout& w, const over& k) {
     const split_dim& d = w.dims[w_new + i];
     if (r.out.find(d.name) >= 0)
       return {{},
-              broken_by(rule::dimension_appears_twice,
+              broken_by(rule::dimension_appears_twice, fix::rename_one_dimension,
                         text{} << "contract: " << name_of(d.name)
                                << " would stand twice in the result; contract over it or rename it on one side")};
     r.out.dims.push_back(d);
@@ -58,7 +58,7 @@ constexpr judged contract_each(const layout& x, const layout& w, const over& bat
   if (!stand_at(0, w, batched)) return {{}, no_dim("contract_each", "the right operand", batched[0])};
   layout xs{{}, x.owed, x.invariant, x.maximum}, ws{{}, w.owed, w.invariant, w.maximum}, out;
   for (int i = 0; i < batched.size(); ++i) {
-    if (!same(x.dims[i], w.dims[i])) return {{}, unlike("contract_each", x.dims[i], w.dims[i])};
+    if (!same(x.dims[i], w.dims[i])) return {{}, unlike("contract_each", x, i, w, i)};
     out.dims.push_back(x.dims[i]);
   }
   for (int i = batched.size(); i < x.dims.size(); ++i) xs.dims.push_back(x.dims[i]);

@@ -8,13 +8,13 @@ namespace meshpar::inline v0::typing {
 constexpr verdict equal_dims(const char* what, const layout& x, const layout& y) {
   if (x.dims == y.dims) return {};
   if (x.dims.size() != y.dims.size())
-    return broken_by(rule::dimension_missing,
+    return broken_by(rule::dimension_missing, fix::name_another_dimension,
                      text{} << what << ": the left is " << name_of(x) << ", the right " << name_of(y), x.dims.size(),
                      y.dims.size());
   int i = 0;
   while (x.dims[i] == y.dims[i]) ++i;
   if (!(x.dims[i].name == y.dims[i].name)) return no_dim(what, "the right operand", x.dims[i].name);
-  return unlike(what, x.dims[i], y.dims[i]);
+  return unlike(what, x, i, y, i);
 }
 
 // b has the last dims of x, held as x holds them (a bias, a gain).
@@ -23,7 +23,7 @@ constexpr verdict trailing_dims(const char* what, const layout& x, const layout&
   for (int i = 0; i < b.dims.size(); ++i) {
     if (skip < 0 || !(x.dims[skip + i].name == b.dims[i].name))
       return no_dim(what, "the end of the left operand", b.dims[i].name);
-    if (!same(x.dims[skip + i], b.dims[i])) return unlike(what, x.dims[skip + i], b.dims[i]);
+    if (!same(x.dims[skip + i], b.dims[i])) return unlike(what, x, skip + i, b, i);
   }
   return {};
 }
@@ -70,12 +70,12 @@ constexpr judged bias(const layout& x, const layout& b) {
 constexpr judged quotient(const layout& x, const layout& count) {
   if (!count.dims.empty())
     return {{},
-            broken_by(rule::divisor_differs,
+            broken_by(rule::divisor_differs, fix::none,
                       text{} << "quotient: the divisor is " << name_of(count) << ", not one number")};
   if (!count.owed.empty()) {
     const axis a = first_of(count.owed);
     return {{},
-            mended_by(fix::to_R, "divisor", a, rule::divisor_differs,
+            mended_by(fix::to_R, "divisor", at(a, x, count), rule::divisor_differs,
                       text{} << "quotient: the divisor is P over " << name_of(a)
                              << ", a rank has its own; sum it first with ")};
   }

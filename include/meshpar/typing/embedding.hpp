@@ -15,7 +15,7 @@ constexpr judged lookup(const char* what, const layout& ids, const layout& table
   if (const axis_set clash = ids.split() & (table.split() | table.owed); !clash.empty()) {
     const axis a = first_of(clash);
     return {{},
-            mended_by(fix::to_R, "ids", a, rule::indices_and_table_share_an_axis,
+            mended_by(fix::to_R, "ids", at(a, ids, table), rule::indices_and_table_share_an_axis,
                       text{} << what << ": ids are " << state_of(ids, a) << ", table " << state_of(table, a) << " over "
                              << name_of(a) << "; first ")};
   }
@@ -24,9 +24,10 @@ constexpr judged lookup(const char* what, const layout& ids, const layout& table
   layout out = ids;
   for (int i = 1; i < table.dims.size(); ++i) {
     if (out.find(table.dims[i].name) >= 0)
-      return {{},
-              broken_by(rule::dimension_appears_twice, text{} << what << ": " << name_of(table.dims[i].name)
-                                                              << " is a dim of the ids and of the table")};
+      return {
+          {},
+          broken_by(rule::dimension_appears_twice, fix::rename_one_dimension,
+                    text{} << what << ": " << name_of(table.dims[i].name) << " is a dim of the ids and of the table")};
     out.dims.push_back(table.dims[i]);
   }
   out.owed = table.owed | rows;
@@ -46,7 +47,7 @@ constexpr judged learned_positions(const layout& ids, const layout& table, const
   if (!table.dims[0].by.empty()) return {{}, not_whole("learned_positions", table.dims[0])};
   if (ids.global_size(s, m) > table.dims[0].local)
     return {{},
-            broken_by(rule::dimension_sizes_differ,
+            broken_by(rule::dimension_sizes_differ, fix::none,
                       text{} << "learned_positions: " << static_cast<long>(ids.global_size(s, m))
                              << " positions of seq, but only " << static_cast<long>(table.dims[0].local) << " rows of "
                              << name_of(table.dims[0].name),

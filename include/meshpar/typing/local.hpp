@@ -23,14 +23,15 @@ constexpr verdict shapes_as_declared(const char* what, const local_edges& g, con
       if (n >= l.dims.size() || !(l.dims[n].name == g.inputs[k].dims[n]))
         return no_dim(what, g.inputs[k].name, g.inputs[k].dims[n]);
     if (n != l.dims.size())
-      return broken_by(rule::dimension_missing, text{} << what << ": " << g.inputs[k].name << " is " << name_of(l)
-                                                       << ", declared with " << n << " dims");
+      return broken_by(
+          rule::dimension_missing, fix::change_the_declaration,
+          text{} << what << ": " << g.inputs[k].name << " is " << name_of(l) << ", declared with " << n << " dims");
     for (int i = 0; i < n; ++i)
       for (int other = 0; other < k; ++other)
         if (const int at = x.at[other].find(l.dims[i].name); at >= 0) {
           const split_dim &a = x.at[other].dims[at], &b = l.dims[i];
           if (x.at[other].global_size(at, x.ranks) != l.global_size(i, x.ranks)) return sizes_differ(what, a, b);
-          if (a.by.axes() == b.by.axes() && !(a.by == b.by)) return split_differently(what, a, b);
+          if (a.by.axes() == b.by.axes() && !(a.by == b.by)) return split_differently(what, a, b, x.at[other], l);
         }
   }
   return {};
@@ -38,7 +39,7 @@ constexpr verdict shapes_as_declared(const char* what, const local_edges& g, con
 
 // What a move costs, so that the cheapest is proposed: a slice, then a collective, then what takes two.
 constexpr int repair_cost(const edge_state& from, const edge_state& to) {
-  if (to.is == state::split) return from == edge::R ? 3 : 8;
+  if (to.is == state::S) return from == edge::R ? 3 : 8;
   return to == edge::R ? 4 : to == edge::I ? 5 : 8;
 }
 
@@ -50,29 +51,31 @@ constexpr verdict not_as_declared(const char* what, const local_edges& g, const 
     if (!s.where.contains(a)) continue;
     int far = 0;
     for (int k = 0; k < g.count(); ++k)
-      if (const edge_state is = state_at(x.at[k], a); !(is == s.in[k])) far += repair_cost(is, s.in[k]);
+      if (const edge_state is = edge_at(x.at[k], a); !(is == s.in[k])) far += repair_cost(is, s.in[k]);
     if (far < least) least = far, best = i;
   }
   const edge_signature s = signature_of(g, best);
   int k = 0;
-  while (state_at(x.at[k], a) == s.in[k]) ++k;
+  while (edge_at(x.at[k], a) == s.in[k]) ++k;
   const char* name = g.inputs[k].name;
+  const standing where{a, state_at(x.at[k], a), s.in[k].is};
   text t;
   t << what << ": " << name << " is " << state_of(x.at[k], a) << " over " << name_of(a) << ", declared "
     << name_of_state(s.in[k]);
-  for (int other = 0; other < g.count() && s.in[k].is != state::split; ++other)
-    if (s.in[other].is == state::split) {
+  for (int other = 0; other < g.count() && s.in[k].is != state::S; ++other)
+    if (s.in[other].is == state::S) {
       t << " where " << g.inputs[other].name << " is " << name_of_state(s.in[other]);
       break;
     }
   t << "; ";
   switch (s.in[k].is) {
-    case state::replicated: return mended_by(fix::to_R, name, a, rule::edge_not_as_declared, t);
-    case state::invariant: return mended_by(fix::to_I, name, a, rule::edge_not_as_declared, t);
-    case state::split:
+    case state::R: return mended_by(fix::to_R, name, where, rule::edge_not_as_declared, t);
+    case state::I: return mended_by(fix::to_I, name, where, rule::edge_not_as_declared, t);
+    case state::S:
       t << "split(" << name << ", dims::" << name_of(s.in[k].dim) << ", axes::" << name_of(a) << ')';
-      return broken_by(rule::edge_not_as_declared, t);
-    default: return broken_by(rule::edge_not_as_declared, t << "leave its sum owed");
+      return located(where, broken_by(rule::edge_not_as_declared, fix::split_it, t));
+    default:
+      return located(where, broken_by(rule::edge_not_as_declared, fix::leave_its_sum_owed, t << "leave its sum owed"));
   }
 }
 
@@ -81,7 +84,7 @@ constexpr judged local(const char* what, const local_edges& g, const operands& x
   if (const verdict v = sound(what, g); !v.holds()) return {{}, v};
   if (x.at.size() != g.count())
     return {{},
-            broken_by(rule::edge_not_as_declared,
+            broken_by(rule::edge_not_as_declared, fix::none,
                       text{} << what << " takes " << g.count() << " inputs, here are " << x.at.size(), x.at.size(),
                       g.count())};
   if (const verdict v = shapes_as_declared(what, g, x); !v.holds()) return {{}, v};
@@ -93,12 +96,11 @@ constexpr judged local(const char* what, const local_edges& g, const operands& x
     for (int i = 0; i < signature_count && !found; ++i) {
       const edge_signature s = signature_of(g, i);
       found = s.where.contains(a);
-      for (int k = 0; k < g.count() && found; ++k) found = state_at(x.at[k], a) == s.in[k];
+      for (int k = 0; k < g.count() && found; ++k) found = edge_at(x.at[k], a) == s.in[k];
       if (!found) continue;
       if (s.out == edge::P) r.out.owed = r.out.owed | a;
       if (s.out == edge::I) r.out.invariant = r.out.invariant | a;
-      if (s.out.is == state::split)
-        split[place_of_dim(g.result, s.out.dim)] = split[place_of_dim(g.result, s.out.dim)] | a;
+      if (s.out.is == state::S) split[place_of_dim(g.result, s.out.dim)] = split[place_of_dim(g.result, s.out.dim)] | a;
     }
     if (!found) return {{}, not_as_declared(what, g, x, a)};
   }
@@ -106,11 +108,11 @@ constexpr judged local(const char* what, const local_edges& g, const operands& x
     const dim_name d(g.result.dims[i].code);
     if (r.out.find(d) >= 0)
       return {{},
-              broken_by(rule::dimension_appears_twice,
+              broken_by(rule::dimension_appears_twice, fix::change_the_declaration,
                         text{} << what << ": " << g.result.name << " has " << name_of(d) << " twice")};
-    placed p{.no =
-                 broken_by(rule::dimension_missing, text{} << what << ": no input has " << name_of(d)
-                                                           << ", so its size in " << g.result.name << " is not known")};
+    placed p{.no = broken_by(rule::dimension_missing, fix::change_the_declaration,
+                             text{} << what << ": no input has " << name_of(d) << ", so its size in " << g.result.name
+                                    << " is not known")};
     for (const layout& l : x.at)
       if (const int at = l.find(d); at >= 0) {
         p = l.dims[at].by.axes() == split[i] ? placed{l.dims[at], {}}

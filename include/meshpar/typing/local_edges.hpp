@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/typing/refuse.hpp>
-#include <meshpar/typing/transition.hpp>
 
 namespace meshpar::inline v0 {
 
@@ -9,15 +8,15 @@ namespace meshpar::inline v0 {
 
 // What an operand is over one axis.
 struct edge_state {
-  typing::state is = typing::state::replicated;
+  state is = state::R;
   dim_name dim{};  // of a split
   constexpr bool operator==(const edge_state&) const = default;
 };
 namespace edge {
-inline constexpr edge_state R{typing::state::replicated, {}};
-inline constexpr edge_state I{typing::state::invariant, {}};
-inline constexpr edge_state P{typing::state::owed, {}};
-constexpr edge_state split(dim_name d) { return {typing::state::split, d}; }
+inline constexpr edge_state R{state::R, {}};
+inline constexpr edge_state I{state::I, {}};
+inline constexpr edge_state P{state::P, {}};
+constexpr edge_state split(dim_name d) { return {state::S, d}; }
 }  // namespace edge
 
 inline constexpr int local_inputs = 5;
@@ -58,21 +57,15 @@ constexpr int place_of_dim(const local_operand& o, dim_name d) {
     if (o.dims[i] == d) return i;
   return -1;
 }
-constexpr edge_state state_at(const layout& l, axis a) {
-  if (l.owed.contains(a)) return edge::P;
-  if (l.invariant.contains(a)) return edge::I;
+constexpr edge_state edge_at(const layout& l, axis a) {
   for (const split_dim& d : l.dims)
     if (d.by.axes().contains(a)) return edge::split(d.name);
-  return edge::R;
+  return {state_at(l, a), {}};
 }
 constexpr text name_of_state(const edge_state& s) {
   text t;
-  switch (s.is) {
-    case state::owed: return t << "P";
-    case state::invariant: return t << "I";
-    case state::split: return t << "split(" << name_of(s.dim) << ")";
-    default: return t << "R";
-  }
+  if (s.is == state::S) return t << "split(" << name_of(s.dim) << ")";
+  return t << letter_of(s.is);
 }
 
 // (Names are copied by their code: g++ 12 takes another copy of an unused one for a modification of its constant.)
@@ -98,7 +91,7 @@ constexpr edge_signature signature_of(const local_edges& g, int i) {
 }
 
 constexpr verdict unsound(const char* what, const text& why) {
-  return broken_by(rule::declaration_unsound, text{} << what << ": " << why);
+  return broken_by(rule::declaration_unsound, fix::change_the_declaration, text{} << what << ": " << why);
 }
 
 // What no function of one rank's operands can keep: I is one computation on every rank, so it stands with I alone; a
@@ -106,11 +99,11 @@ constexpr verdict unsound(const char* what, const text& why) {
 constexpr verdict sound(const char* what, const local_edges& g, const edge_signature& s) {
   int invariant = s.out == edge::I, owed = 0, split = 0;
   for (int k = 0; k < g.count(); ++k) {
-    invariant += s.in[k] == edge::I, owed += s.in[k] == edge::P, split += s.in[k].is == state::split;
-    if (s.in[k].is == state::split && place_of_dim(g.inputs[k], s.in[k].dim) < 0)
+    invariant += s.in[k] == edge::I, owed += s.in[k] == edge::P, split += s.in[k].is == state::S;
+    if (s.in[k].is == state::S && place_of_dim(g.inputs[k], s.in[k].dim) < 0)
       return no_dim(what, g.inputs[k].name, s.in[k].dim);
   }
-  if (s.out.is == state::split && place_of_dim(g.result, s.out.dim) < 0) return no_dim(what, g.result.name, s.out.dim);
+  if (s.out.is == state::S && place_of_dim(g.result, s.out.dim) < 0) return no_dim(what, g.result.name, s.out.dim);
   if (invariant != 0 && invariant != g.count() + 1)
     return unsound(what, text{} << "I beside another state; declare all I, or R and use to<> outside");
   if (owed + split > 0 && s.out == edge::R)

@@ -53,7 +53,7 @@ constexpr judged seed(const layout& loss, const mesh& m) {
   if (!loss.dims.empty())
     return {
         {},
-        broken_by(rule::loss_partial_or_invariant,
+        broken_by(rule::loss_partial_or_invariant, fix::sum_over,
                   text{} << "seed: the loss still has dims, it is " << name_of(loss) << "; sum it with sum_over first",
                   loss.dims.size())};
   if (!loss.maximum.empty()) return {{}, pending_maximum("seed", loss)};
@@ -61,7 +61,7 @@ constexpr judged seed(const layout& loss, const mesh& m) {
     const axis a = first_of(loose);
     const int ranks = m.size(whole_axis(a) & loose);
     return {{},
-            mended_by(fix::to_I, "x", a, rule::loss_partial_or_invariant,
+            mended_by(fix::to_I, "x", at(a, loss), rule::loss_partial_or_invariant,
                       text{} << "seed: the loss is R over " << name_of(a) << ", so " << ranks
                              << " ranks would count it; make it I with ",
                       ranks, 1)};

@@ -33,22 +33,24 @@ constexpr placed place(dim_name name, std::int64_t size, axis_set s, const mesh&
     t << " does not divide over " << name_of(e.along) << " = " << e.ranks;
     if (pieces == 2) t << " (zigzag: 2 pieces a rank)";
     t << "; the nearest " << name_of(e.along) << " that divides is " << fits;
-    return {{}, broken_by(rule::split_does_not_divide, t, size, e.ranks, fits)};
+    return {{}, located({e.along}, broken_by(rule::split_does_not_divide, fix::set_extent, t, size, e.ranks, fits))};
   }
   return {make_dim(name, size, m, s, how), {}};
 }
 
 // A parameter whose dims do not go together.
 constexpr verdict named_twice(dim_name name) {
-  return broken_by(rule::dimension_appears_twice, text{} << "a parameter has " << name_of(name)
-                                                         << " twice; give one of them a dim of its own size<...>");
+  return broken_by(
+      rule::dimension_appears_twice, fix::rename_one_dimension,
+      text{} << "a parameter has " << name_of(name) << " twice; give one of them a dim of its own size<...>");
 }
 constexpr verdict split_twice(const layout& so_far, dim_name name, axis a) {
   int i = 0;
   while (!so_far.dims[i].by.axes().contains(a)) ++i;
-  return broken_by(rule::axis_on_two_dimensions, text{} << "a parameter over " << name_of(so_far.dims[i].name)
-                                                        << " and " << name_of(name) << ", both over " << name_of(a)
-                                                        << "; give one a dim of its own, whole: size<...>");
+  return located({a},
+                 broken_by(rule::axis_on_two_dimensions, fix::rename_one_dimension,
+                           text{} << "a parameter over " << name_of(so_far.dims[i].name) << " and " << name_of(name)
+                                  << ", both over " << name_of(a) << "; give one a dim of its own, whole: size<...>"));
 }
 
 }  // namespace meshpar::inline v0::typing

@@ -25,9 +25,9 @@ constexpr judged reduce_gradient(const layout& g, axis_set along) {
   if (!g.owed.contains(along)) {
     const axis a = first_of(along - g.owed);
     return {{},
-            broken_by(rule::reduction_needs_a_partial_sum, text{} << "all_reduce: the operand is " << state_of(g, a)
-                                                                  << " over " << name_of(a)
-                                                                  << ", a sum would multiply it; leave it as it is")};
+            located(at(a, g), broken_by(rule::reduction_needs_a_partial_sum, fix::leave_as_it_is,
+                                        text{} << "all_reduce: the operand is " << state_of(g, a) << " over "
+                                               << name_of(a) << ", a sum would multiply it; leave it as it is"))};
   }
   layout out = g;
   out.owed = g.owed - along;
@@ -39,9 +39,9 @@ constexpr judged updatable(const layout& g) {
   if (g.owed.empty() && g.maximum.empty()) return {g, {}};
   const axis a = first_of(g.owed | g.maximum);
   return {{},
-          broken_by(rule::update_needs_the_whole_gradient, text{} << "the optimizer's gradient is P over " << name_of(a)
-                                                                  << "; sum it first with reduce_gradient over "
-                                                                  << name_of(a))};
+          located(at(a, g), broken_by(rule::update_needs_the_whole_gradient, fix::reduce_gradient,
+                                      text{} << "the optimizer's gradient is P over " << name_of(a)
+                                             << "; sum it first with reduce_gradient over " << name_of(a)))};
 }
 
 }  // namespace meshpar::inline v0::typing

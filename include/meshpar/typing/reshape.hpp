@@ -15,15 +15,16 @@ constexpr judged divide_dim(const layout& x, dim_name d, dim_name major, dim_nam
   for (int i = 0; i < whole.by.size(); ++i) unit *= whole.by[i].by == order::zigzag ? 2 : 1;
   if (whole.local % unit != 0)
     return {{},
-            broken_by(rule::split_does_not_divide,
+            broken_by(rule::split_does_not_divide, fix::split_over_fewer,
                       text{} << "divide_dim: a rank holds " << static_cast<long>(whole.local) << " of " << name_of(d)
                              << " (over " << name_of(whole.by) << "), not a whole number of " << name_of(major)
                              << " of " << static_cast<long>(minor_size) << "; split over fewer ranks",
                       whole.local, unit)};
   if ((major != d && x.find(major) >= 0) || (minor != d && x.find(minor) >= 0))
-    return {{},
-            broken_by(rule::dimension_appears_twice, text{} << "divide_dim: " << name_of(major) << " or "
-                                                            << name_of(minor) << " is in " << name_of(x))};
+    return {
+        {},
+        broken_by(rule::dimension_appears_twice, fix::rename_one_dimension,
+                  text{} << "divide_dim: " << name_of(major) << " or " << name_of(minor) << " is in " << name_of(x))};
   layout out{{}, x.owed, x.invariant, {}};
   for (int i = 0; i < x.dims.size(); ++i) {
     if (i != at) out.dims.push_back(x.dims[i]);
@@ -42,14 +43,15 @@ constexpr judged merge_dims(const layout& x, dim_name major, dim_name minor, dim
   if (at < 0) return {{}, no_dim("merge_dims", "the operand", major)};
   if (at + 1 >= x.dims.size() || !(x.dims[at + 1].name == minor))
     return {{},
-            broken_by(rule::dimensions_not_adjacent, text{} << "merge_dims: " << name_of(minor) << " does not follow "
-                                                            << name_of(major) << " in " << name_of(x))};
+            broken_by(rule::dimensions_not_adjacent, fix::none,
+                      text{} << "merge_dims: " << name_of(minor) << " does not follow " << name_of(major) << " in "
+                             << name_of(x))};
   const split_dim a = x.dims[at], b = x.dims[at + 1];
   if (!b.by.empty() && x.global_size(at, m) != 1) return {{}, not_whole("merge_dims", b)};
   for (int i = 0; i < x.dims.size(); ++i)
     if (i != at && i != at + 1 && x.dims[i].name == into)
       return {{},
-              broken_by(rule::dimension_appears_twice,
+              broken_by(rule::dimension_appears_twice, fix::rename_one_dimension,
                         text{} << "merge_dims: " << name_of(into) << " is in " << name_of(x) << " already")};
   layout out{{}, x.owed, x.invariant, {}};
   for (int i = 0; i < x.dims.size(); ++i) {
@@ -66,14 +68,15 @@ constexpr judged slice(const layout& x, dim_name d, std::int64_t first, std::int
   if (at < 0) return {{}, no_dim("slice", "the operand", d)};
   if (!x.dims[at].by.empty())
     return {{},
-            broken_by(rule::dimension_must_be_whole,
-                      text{} << "slice: " << name_of(d) << " is over " << name_of(x.dims[at].by)
-                             << ", a rank has no piece of each part; declare them as fused(...)",
-                      x.dims[at].local)};
+            located({x.dims[at].by[0].along, state::S},
+                    broken_by(rule::dimension_must_be_whole, fix::declare_fused,
+                              text{} << "slice: " << name_of(d) << " is over " << name_of(x.dims[at].by)
+                                     << ", a rank has no piece of each part; declare them as fused(...)",
+                              x.dims[at].local))};
   if (first < 0 || count < 1 || first + count > x.dims[at].local)
     return {
         {},
-        broken_by(rule::dimension_sizes_differ,
+        broken_by(rule::dimension_sizes_differ, fix::none,
                   text{} << "slice: elements " << static_cast<long>(first) << " to " << static_cast<long>(first + count)
                          << " of " << name_of(d) << ", which has " << static_cast<long>(x.dims[at].local),
                   first + count, x.dims[at].local)};

@@ -14,17 +14,18 @@ constexpr verdict multiply(const char* what, const layout& x, const layout& y, a
   const axis_set xs = x.split(), ys = y.split();
   if (const axis_set both = x.owed & y.owed; !both.empty()) {
     const axis a = first_of(both);
-    return mended_by(fix::to_R_left, a, rule::product_of_two_partial_sums,
+    return mended_by(fix::to_R_left, at(a, x, y), rule::product_of_two_partial_sums,
                      text{} << what << ": both are P over " << name_of(a) << " (cross terms); sum one first: ");
   }
   if (const axis_set clash = (x.owed & ys) | (y.owed & xs); !clash.empty()) {
     const axis a = first_of(clash);
-    return mended_by(x.owed.contains(a) ? fix::to_R_left : fix::to_R_right, a, rule::partial_sum_meets_a_split,
-                     states_at(what, x, y, a) << "P multiplies only R: ");
+    return mended_by(x.owed.contains(a) ? fix::to_R_left : fix::to_R_right, at(a, x, y),
+                     rule::partial_sum_meets_a_split, states_at(what, x, y, a) << "P multiplies only R: ");
   }
   if (const axis_set clash = (xs & ys) - met; !clash.empty()) {
     const axis a = first_of(clash);
-    return mended_by(fix::to_R_left, a, rule::axis_on_two_dimensions, states_at(what, x, y, a) << "gather one: ");
+    return mended_by(fix::to_R_left, at(a, x, y), rule::axis_on_two_dimensions,
+                     states_at(what, x, y, a) << "gather one: ");
   }
   return {};
 }
@@ -35,7 +36,7 @@ constexpr verdict add(const char* what, const layout& x, const layout& y) {
   if (!(x.invariant == y.invariant)) return invariant_mixed(what, x, y);
   if (x.owed == y.owed) return {};
   const axis a = first_of((x.owed | y.owed) - (x.owed & y.owed));
-  return mended_by(x.owed.contains(a) ? fix::to_R_left : fix::to_R_right, a, rule::sum_of_unlike_states,
+  return mended_by(x.owed.contains(a) ? fix::to_R_left : fix::to_R_right, at(a, x, y), rule::sum_of_unlike_states,
                    states_at(what, x, y, a) << "sum the " << (x.owed.contains(a) ? "left" : "right") << " first with ");
 }
 

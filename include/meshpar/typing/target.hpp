@@ -48,11 +48,11 @@ constexpr judged split(const layout& x, dim_name d, axis_set s, const mesh& m) {
     if (const std::int64_t held = out.dims[at].local; held % e.ranks != 0) {
       const int fits = divisor_at_most(held, e.ranks);
       return {{},
-              broken_by(rule::split_does_not_divide,
-                        text{} << "split: a rank holds " << static_cast<long>(held) << " of " << name_of(d)
-                               << ", not divisible by " << name_of(e.along) << " = " << e.ranks << "; the nearest "
-                               << name_of(e.along) << " is " << fits,
-                        held, e.ranks, fits)};
+              located({e.along}, broken_by(rule::split_does_not_divide, fix::set_extent,
+                                           text{} << "split: a rank holds " << static_cast<long>(held) << " of "
+                                                  << name_of(d) << ", not divisible by " << name_of(e.along) << " = "
+                                                  << e.ranks << "; the nearest " << name_of(e.along) << " is " << fits,
+                                           held, e.ranks, fits))};
     }
     out.dims[at].local /= e.ranks;
   }

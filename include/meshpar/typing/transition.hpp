@@ -28,8 +28,6 @@ struct move {
   constexpr bool holds() const { return no.holds(); }
 };
 
-enum class state : unsigned char { replicated, invariant, owed, split, mixed };
-
 // The table: every pair keeps the value, and its backward is the move between the duals, which is in it too.
 inline constexpr collective move_table[4][4] = {
     // to R, I, P, split; from R
@@ -42,12 +40,12 @@ inline constexpr collective move_table[4][4] = {
     {collective::all_gather, collective::all_gather, collective::zero_pad, collective::all_to_all},
 };
 
-// The one state of a layout over all axes of a set; `split_there` are the axes that split it among them.
+// The one state of a layout over all axes of a set, or none; `split_there` are the axes that split it among them.
 constexpr state state_over(const layout& x, axis_set s, axis_set split_there) {
-  if (x.owed.contains(s)) return state::owed;
-  if (x.invariant.contains(s)) return state::invariant;
-  if (split_there.contains(s)) return state::split;
-  return ((x.owed | x.invariant | split_there) & s).empty() ? state::replicated : state::mixed;
+  if (x.owed.contains(s)) return state::P;
+  if (x.invariant.contains(s)) return state::I;
+  if (split_there.contains(s)) return state::S;
+  return ((x.owed | x.invariant | split_there) & s).empty() ? state::R : state::none;
 }
 
 constexpr verdict two_moves(const layout& from, const layout& to, axis_set moving) {
@@ -57,10 +55,11 @@ constexpr verdict two_moves(const layout& from, const layout& to, axis_set movin
     const axis b = first_of(rest);
     t << ", " << name_of(b) << " from " << state_of(from, b) << " to " << state_of(to, b);
   }
-  return broken_by(rule::not_one_collective, t << "; write one `to` per axis");
+  return located(at(a, from, to),
+                 broken_by(rule::not_one_collective, fix::one_axis_at_a_time, t << "; write one `to` per axis"));
 }
 constexpr verdict not_a_suffix(const split_dim& from) {
-  return broken_by(rule::only_a_suffix_can_be_gathered,
+  return broken_by(rule::only_a_suffix_can_be_gathered, fix::to_R,
                    text{} << "to: " << name_of(from.name) << " is over " << name_of(from.by)
                           << ", of which only the last can move; gather " << name_of(last_axis(from.by)) << " too");
 }
@@ -71,16 +70,17 @@ constexpr bool in_mesh_order(const factor_list& by, int first, const mesh& m) {
   return true;
 }
 constexpr verdict out_of_mesh_order(const split_dim& d) {
-  return broken_by(rule::not_one_collective, text{} << "to: the axes of " << name_of(d.name) << " (" << name_of(d.by)
-                                                    << ") are not in mesh order; move one at a time, "
-                                                    << name_of(last_axis(d.by)) << " first when gathering");
+  return broken_by(rule::not_one_collective, fix::one_axis_at_a_time,
+                   text{} << "to: the axes of " << name_of(d.name) << " (" << name_of(d.by)
+                          << ") are not in mesh order; move one at a time, " << name_of(last_axis(d.by))
+                          << " first when gathering");
 }
 
 constexpr verdict not_the_same_tensor(const layout& from, const layout& to, const mesh& m) {
   for (int i = 0; i < from.dims.size() && i < to.dims.size(); ++i) {
     if (!(from.dims[i].name == to.dims[i].name)) return no_dim("to: the target", "at that place", from.dims[i].name);
     if (from.global_size(i, m) != to.global_size(i, m))
-      return broken_by(rule::dimension_sizes_differ,
+      return broken_by(rule::dimension_sizes_differ, fix::none,
                        text{} << "to: " << name_of(from.dims[i].name) << " has "
                               << static_cast<long>(from.global_size(i, m)) << " elements, its target "
                               << static_cast<long>(to.global_size(i, m)),
@@ -88,7 +88,7 @@ constexpr verdict not_the_same_tensor(const layout& from, const layout& to, cons
   }
   return from.dims.size() == to.dims.size()
              ? verdict{}
-             : broken_by(rule::dimension_missing,
+             : broken_by(rule::dimension_missing, fix::name_another_dimension,
                          text{} << "to: " << name_of(from) << " and " << name_of(to) << " do not have the same dims",
                          from.dims.size(), to.dims.size());
 }
@@ -129,9 +129,9 @@ constexpr verdict words_for(const split_changes& c, const layout& from, const la
   const split_dim &f = from.dims[c.at], &t = to.dims[c.at];
   const split_dim& longer = f.by.size() > t.by.size() ? f : t;
   const axis_set a = f.by.axes(), b = t.by.axes();
-  return c.refused == not_last       ? not_a_suffix(longer)
-         : c.refused == out_of_order ? out_of_mesh_order(longer)
-                                     : two_moves(from, to, (a | b) - (a & b));
+  if (c.refused == axes_replaced) return two_moves(from, to, (a | b) - (a & b));
+  return located(at(last_axis(longer.by), from, to),
+                 c.refused == not_last ? not_a_suffix(longer) : out_of_mesh_order(longer));
 }
 
 constexpr bool one_tensor(const layout& from, const layout& to, const mesh& m) {
@@ -177,11 +177,11 @@ constexpr move transition(const layout& from, const layout& to, const mesh& m) {
     return r;
   }
   const state a = state_over(from, r.along, c.leaving), b = state_over(to, r.along, c.joining);
-  if (a == state::mixed || b == state::mixed || !one_each) {
+  if (a == state::none || b == state::none || !one_each) {
     r.no = two_moves(from, to, r.along);
     return r;
   }
-  r.kind = move_table[static_cast<int>(a)][static_cast<int>(b)];
+  r.kind = move_table[static_cast<int>(a) - 1][static_cast<int>(b) - 1];
   r.from_dim = c.from_dim, r.to_dim = c.to_dim;
   return r;
 }
