@@ -51,6 +51,7 @@ struct weights {
 struct piece_where_whole : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto u = r[up];
+    // told: &local_op<fused>::info, 'S', 'R', along::tp, fix::to_R
     const auto y = mp::local<fused>(x, u, r[down]);  // expect: edge_not_as_declared
     return mp::to_layout_of(x, y);
   }
@@ -68,6 +69,7 @@ static_assert(mp::check_layer<gathered_first>());
 struct whole_where_piece : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto h = mp::to<R>(wide(r, x), axes::tp);
+    // told: &local_op<row_product>::info, 'R', 'S', along::tp, fix::split_it
     const auto y = mp::local<row_product>(h, r[down]);  // expect: edge_not_as_declared
     return mp::to_layout_of(x, y);
   }
@@ -84,6 +86,7 @@ static_assert(mp::check_layer<left_split>());
 struct owed_into_region : weights {
   constexpr auto forward(const auto& r, auto x) const {
     const auto z = mp::contract(dims::ffn, wide(r, x), r[down]);
+    // told: &local_op<pointwise>::info, 'P', 'R', along::tp, fix::to_R
     const auto y = mp::local<pointwise>(z);  // expect: edge_not_as_declared
     return mp::to_layout_of(x, y);
   }
@@ -111,6 +114,7 @@ static_assert(mp::check_layer<owed_through_linear>());
 // ---- a replicated gain beside an invariant stream (without sequence parallelism)
 struct replicated_gain : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<row_norm>::info, 'I', 'R', along::tp, fix::to_R
     return mp::local<row_norm>(x, r[scale]);  // expect: edge_not_as_declared
   }
 };
@@ -123,6 +127,7 @@ static_assert(mp::check_layer<invariant_gain>());
 // ---- dims in another order
 struct transposed : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<row_product>::info, fix::name_another_dimension
     const auto y = mp::local<row_product>(wide(r, x), r[up]);  // expect: dimension_missing
     return mp::to_layout_of(x, y);
   }
@@ -132,6 +137,7 @@ static_assert(mp::check_layer<transposed>());
 // ---- an operand too many
 struct one_too_many : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<row_norm>::info, 3, 2
     const auto y = mp::local<row_norm>(x, r(scale, x), x);  // expect: edge_not_as_declared
     return y;
   }
@@ -156,6 +162,7 @@ struct term_of_pieces : kernel {
 template <class Kernel>
 struct declared : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<whole_of_pieces>::info, fix::change_the_declaration
     const auto y = mp::local<Kernel>(wide(r, x), r[down]);  // expect: declaration_unsound
     return mp::to_layout_of(x, y);
   }
@@ -178,6 +185,7 @@ struct i_and_i : kernel {
 };
 struct stream_and_r : weights {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<i_and_r>::info, fix::change_the_declaration
     return mp::local<i_and_r>(x, r(scale, x));  // expect: declaration_unsound
   }
 };
@@ -194,6 +202,7 @@ struct misspelt : kernel {
 };
 struct with_misspelt : weights {
   constexpr auto forward(const auto&, auto x) const {
+    // told: &local_op<misspelt>::info, fix::change_the_declaration
     return mp::local<misspelt>(x);  // expect: declaration_unsound
   }
 };
@@ -203,6 +212,7 @@ struct result_of_nothing : kernel {
 };
 struct with_result_of_nothing : weights {
   constexpr auto forward(const auto&, auto x) const {
+    // told: &local_op<result_of_nothing>::info, fix::change_the_declaration
     return mp::local<result_of_nothing>(x);  // expect: dimension_missing
   }
 };
@@ -226,5 +236,6 @@ inline constexpr mp::job one_sample{.global_batch = 1};
 inline constexpr mp::plan f32{.tp = 2}, f64{.tp = 2, .precision = mp::all_f64};
 template <const mp::plan& P>
 inline constexpr auto size_of_net = sizeof(mp::decoder<tiny, one_sample, P, mp::replace<mp::mlp, with_floats>>);
+// told: fix::add_a_kernel
 static_assert(size_of_net<f64> > 0);  // expect: device_has_no_kernel
 static_assert(size_of_net<f32> > 0);

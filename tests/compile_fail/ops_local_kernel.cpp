@@ -30,16 +30,19 @@ struct gain {
 };
 struct with_forward_of_one : gain {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<forward_of_one>::info, fix::add_a_kernel
     return mp::local<forward_of_one>(x, r(of, x));  // expect: device_has_no_kernel
   }
 };
 struct with_backward_of_one : gain {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<backward_of_one>::info, fix::add_a_kernel
     return mp::local<backward_of_one>(x, r(of, x));  // expect: device_has_no_kernel
   }
 };
 struct with_reads_one : gain {
   constexpr auto forward(const auto& r, auto x) const {
+    // told: &local_op<reads_one>::info, fix::add_a_kernel
     return mp::local<reads_one>(x, r(of, x));  // expect: device_has_no_kernel
   }
 };
