@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A decoder learns to write like a book, byte by byte: on eight ranks and on one, with the same result.
+// A decoder learns to write like a book, byte by byte: on eight ranks and on one, with the same result. Started alone
+// its ranks are threads; mpirun -n 8 train_text --text FILE makes each of the eight a process.
 #include <meshpar/meshpar.hpp>
 
 #include "report.hpp"
 #ifdef TRAIN_TEXT_ONEDNN
 #include <meshpar/onednn.hpp>
+#endif
+#ifdef TRAIN_TEXT_MPI
+#include <meshpar/mpi.hpp>
 #endif
 
 #include <CLI/CLI.hpp>
@@ -69,6 +73,11 @@ using gemm = mp::onednn;
 #else
 using gemm = mp::plain_gemm;
 #endif
+#ifdef TRAIN_TEXT_MPI
+using processes = mp::mpi;
+#else
+using processes = mp::threads;  // none
+#endif
 
 // ---- one run ----
 
@@ -100,17 +109,36 @@ rank_figures figures_of(auto& rank, int steps) {
   return f;
 }
 
-// Trains Net on all its ranks. each(learnt) runs on rank 0 after every step, then(rank, learnt) on all at the end.
+// The figures of all ranks, on every rank.
+std::vector<rank_figures> gather(auto& rank, const rank_figures& mine) {
+  constexpr std::size_t most = 8;
+  struct message {
+    std::int64_t planned, touched, axes;
+    axis_traffic traffic[most];
+  };
+  message m{mine.planned_bytes, mine.touched_bytes, std::ssize(mine.traffic), {}};
+  std::copy_n(mine.traffic.begin(), std::min(most, mine.traffic.size()), m.traffic);
+  std::vector<message> all(static_cast<std::size_t>(rank.comm().size()));
+  rank.comm().all_gather(rank.calls().group_along(rank.plan().where.ranks.all()), &m, all.data(), 1, sizeof m);
+  std::vector<rank_figures> figures;
+  for (const message& a : all) figures.push_back({a.planned, a.touched, {a.traffic, a.traffic + a.axes}});
+  return figures;
+}
+
+// Trains Net on all its ranks. each(learnt) runs on rank 0 after every step, then(rank, learnt) on all at the end. What
+// is returned is whole where rank 0 is. `log`: a folder for what each rank writes down of its steps, or "".
 template <class Net, class Each, class Then>
-learnt learn(const mp::text_data& text, const mp::train_settings& settings, Each each, Then then) {
-  const long ranks = mp::world_size(Net::how);
+learnt learn(const mp::text_data& text, const mp::train_settings& settings, const mp::launch_options& how,
+             const std::string& log, Each each, Then then) {
   learnt out;
-  out.ranks.resize(static_cast<std::size_t>(ranks));
-  mp::launch<Net, gemm>([&](auto& rank) {
+  const auto work = [&](auto& rank) {
     gemm::set_threads(1);                                       // one thread a rank
     rank.memory().paint(rank.plan().memory.boundaries.offset);  // all that holds no state yet
     mp::trainer trainer(rank, text);
+    std::optional<mp::step_log> written;
+    if (!log.empty()) written.emplace(log, rank);
     trainer.run(settings, [&](const mp::trained_step& done) {
+      if (written) (*written)(done);
       if (rank.number() != 0) return;
       out.loss.push_back(done.report.loss);
       out.norm.push_back(done.report.grad_norm);
@@ -118,11 +146,12 @@ learnt learn(const mp::text_data& text, const mp::train_settings& settings, Each
       out.skipped += done.report.skipped;
       each(out);
     });
-    out.ranks[static_cast<std::size_t>(rank.number())] = figures_of(rank, settings.steps);
+    const std::vector<rank_figures> figures = gather(rank, figures_of(rank, settings.steps));
     const double evaluation = trainer.evaluate(4);
-    if (rank.number() == 0) out.evaluation = evaluation;
+    if (rank.number() == 0) out.ranks = figures, out.evaluation = evaluation;
     then(rank, out);
-  });
+  };
+  mp::launch<Net, gemm, processes>(work, how);
   return out;
 }
 constexpr auto nothing = [](auto&&...) {};
@@ -130,7 +159,7 @@ constexpr double tokens_per_step = 1.0 * batch16.global_batch * tiny.seq;
 
 // ---- what is shown ----
 
-void show_setting(const std::string& path, const mp::text_data& text) {
+void show_setting(const std::string& path, const mp::text_data& text, bool launched) {
   const auto p = std::make_unique<mp::program>(net<one>::what, net<one>::task, net<one>::how, net<one>::make_layers());
   std::printf("text    %s, %s bytes; the last twentieth is kept for evaluation\n", path.c_str(),
               report::grouped(text.size()).c_str());
@@ -138,8 +167,9 @@ void show_setting(const std::string& path, const mp::text_data& text) {
               tiny.hidden, tiny.heads, tiny.kv_heads, tiny.ffn, tiny.seq, report::grouped(p->elements()).c_str());
   std::printf("job     %d sequences a step, %d at a time on each data rank\n", batch16.global_batch,
               batch16.micro_batch);
-  std::printf("plan    dp %d x tp %d with sequence parallelism: %ld ranks, threads of this process on %u cores\n",
-              eight.dp, eight.tp, mp::world_size(eight), std::thread::hardware_concurrency());
+  std::printf("plan    dp %d x tp %d with sequence parallelism: %ld ranks, %s on %u cores\n", eight.dp, eight.tp,
+              mp::world_size(eight), launched ? "processes" : "threads of this process",
+              std::thread::hardware_concurrency());
   std::printf("        matrix products by %s; the plan was checked when this program was compiled\n", gemm::name);
 }
 
@@ -151,7 +181,8 @@ struct equality {
 equality show_equality(const mp::text_data& text, double learning_rate) {
   std::printf("\n1. Three steps in f64, eight ranks beside one\n");
   const mp::train_settings s{.steps = 3, .warmup = 1, .learning_rate = learning_rate};
-  const learnt a = learn<net<eight_f64>>(text, s, nothing, nothing), b = learn<net<one_f64>>(text, s, nothing, nothing);
+  const learnt a = learn<net<eight_f64>>(text, s, {}, "", nothing, nothing),
+               b = learn<net<one_f64>>(text, s, {}, "", nothing, nothing);
   std::printf("   step  loss, 8 ranks       loss, 1 rank        gradient norm, 8    gradient norm, 1\n");
   for (std::size_t i = 0; i < a.loss.size(); ++i)
     std::printf("   %4zu  %-18.15f  %-18.15f  %-18.15f  %.15f\n", i + 1, a.loss[i], b.loss[i], a.norm[i], b.norm[i]);
@@ -181,8 +212,17 @@ void show_curves(const learnt& many, const learnt& single) {
                 single.skipped);
 }
 
-void show_cost(const learnt& many, const learnt& single, int steps) {
-  std::printf("\n5. Predicted and counted\n");
+void show_losses(const learnt& many) {
+  std::printf("\n  %6s  %s\n", "step", "loss");
+  const std::size_t n = many.loss.size();
+  for (std::size_t part = 0; part <= 4; ++part) {
+    const std::size_t i = std::max<std::size_t>(1, n * part / 4) - 1;
+    if (part == 0 || i > 0) std::printf("  %6zu  %.6f\n", i + 1, many.loss[i]);
+  }
+  std::printf("  held-out %.6f\n", many.evaluation);
+}
+
+void show_cost(const learnt& many, const learnt* single, int steps) {
   std::printf("  %-36s %14s %14s\n", "memory of a rank, bytes", "predicted", "counted");
   const auto memory = [](const char* what, const std::vector<rank_figures>& ranks) {
     std::int64_t touched = 0;
@@ -191,7 +231,7 @@ void show_cost(const learnt& many, const learnt& single, int steps) {
                 report::grouped(touched).c_str());
   };
   memory("  8 ranks", many.ranks);
-  memory("  1 rank", single.ranks);
+  if (single != nullptr) memory("  1 rank", single->ranks);
   std::printf("  %-36s %14s %14s\n", ("received in " + std::to_string(steps) + " steps, bytes").c_str(), "predicted",
               "counted");
   std::size_t equal = 0, all = 0;
@@ -208,7 +248,7 @@ void show_cost(const learnt& many, const learnt& single, int steps) {
     std::printf("  %-36s %14s\n", what, report::grouped(std::llround(tokens_per_step * steps / run.seconds)).c_str());
   };
   speed("tokens/s, 8 ranks (one thread each)", many);
-  speed("tokens/s, 1 rank (one thread)", single);
+  if (single != nullptr) speed("tokens/s, 1 rank (one thread)", *single);
 }
 
 // The first words of a paragraph of the part that is kept for evaluation, or of a line.
@@ -232,7 +272,7 @@ void write_on(auto& rank, const mp::text_data& text, int least, int most) {
   const bool speaks = rank.number() == 0;
   report::readable shown;
   if (speaks) {
-    std::printf("\n6. Eight ranks write; [the prompt] is from the part that they have not read\n\n[");
+    std::printf("\nEight ranks write; [the prompt] is from the part that they have not read\n\n[");
     for (const std::int32_t byte : so_far) std::printf("%s", shown.next(byte).c_str());
     std::printf("]");
   }
@@ -248,7 +288,8 @@ void write_on(auto& rank, const mp::text_data& text, int least, int most) {
 // ---- options and figures ----
 
 struct options {
-  std::string text, json;
+  mp::launch_options launch;
+  std::string text, json, log;
   int steps = 240;
   long ranks = mp::world_size(eight);
   double learning_rate = 3e-3;
@@ -258,12 +299,14 @@ struct options {
 // The options of the command line; nothing when there is no more to do.
 std::optional<options> read_options(int argc, char** argv) {
   options o;
+  o.launch = mp::take_launch_options(argc, argv);
   CLI::App app("Trains a byte-level decoder on a text, on eight ranks and on one.", "train_text");
   app.add_option("--text", o.text, "the text to learn from")->required();
   const auto* steps = app.add_option("--steps", o.steps, "steps of the long run")->check(CLI::Range(1, 1000000));
   app.add_option("--ranks", o.ranks, "ranks to start: as many as the plan has");
   app.add_option("--learning-rate", o.learning_rate, "after the warm-up");
   app.add_option("--json", o.json, "a file for the figures");
+  app.add_option("--log", o.log, "a folder for a step log of each of the eight ranks");
   app.add_flag("--quick", o.quick, "few steps and a short text");
   try {
     app.parse(argc, argv);
@@ -308,16 +351,12 @@ class whole_file {
   std::ofstream out_;
 };
 
-std::string figures(const equality& e, const learnt& many, const learnt& single, int steps) {
+nlohmann::ordered_json figures(const learnt& many, int steps) {
   nlohmann::ordered_json j;
   j["ranks"] = many.ranks.size();
   j["loss"] = many.loss;
-  j["loss_one_rank"] = single.loss;
-  j["largest_relative_difference"] = report::largest_relative_difference(many.loss, single.loss);
-  j["largest_relative_difference_f64"] = {{"loss", e.loss}, {"gradient_norm", e.norm}};
   j["evaluation_loss"] = many.evaluation;
   j["tokens_per_second"] = tokens_per_step * steps / many.seconds;
-  j["tokens_per_second_one_rank"] = tokens_per_step * steps / single.seconds;
   j["peak_bytes"] = many.ranks[0].planned_bytes;
   j["peak_bytes_touched"] = nlohmann::json::array();
   j["received_bytes"] = nlohmann::json::array();
@@ -328,39 +367,77 @@ std::string figures(const equality& e, const learnt& many, const learnt& single,
       axes[mp::name_of(t.along).c_str()] = {{"predicted", t.priced}, {"counted", t.counted}};
     j["received_bytes"].push_back(axes);
   }
-  return j.dump(2);
+  return j;
+}
+void add_comparison(nlohmann::ordered_json& j, const equality& e, const learnt& many, const learnt& single, int steps) {
+  j["loss_one_rank"] = single.loss;
+  j["largest_relative_difference"] = report::largest_relative_difference(many.loss, single.loss);
+  j["largest_relative_difference_f64"] = {{"loss", e.loss}, {"gradient_norm", e.norm}};
+  j["tokens_per_second_one_rank"] = tokens_per_step * steps / single.seconds;
 }
 
-// ---- the run ----
+// ---- the runs ----
 
-void run(const options& o) {
-  const mp::text_data text = mp::read_text(o.text, 20 * (tiny.seq + 1));
-  whole_file json(o.json);
-  show_setting(o.text, text);
-  const equality equal = show_equality(text, o.learning_rate);
-
-  const mp::train_settings settings{.steps = o.steps, .warmup = o.steps / 20 + 1, .learning_rate = o.learning_rate};
-  const report::progress progress(o.steps);
-  const auto so_far = [&](const learnt& run, const std::string& more) {
+mp::train_settings settings_of(const options& o) {
+  return {.steps = o.steps, .warmup = o.steps / 20 + 1, .learning_rate = o.learning_rate};
+}
+auto shown_by(const report::progress& progress) {
+  return [&progress](const learnt& run, const std::string& more) {
     const long number = static_cast<long>(run.loss.size());
     progress.show(number, run.loss.back(), tokens_per_step * static_cast<double>(number), run.seconds, more);
   };
+}
+
+// Eight threads beside one.
+void run_both(const options& o, const mp::text_data& text, whole_file& json) {
+  const equality equal = show_equality(text, o.learning_rate);
+  const report::progress progress(o.steps);
+  const auto so_far = shown_by(progress);
   std::printf("\n2. One rank learns, %d steps in f32\n", o.steps);
-  const learnt single = learn<net<one>>(text, settings, [&](const learnt& run) { so_far(run, ""); }, nothing);
+  const learnt single =
+      learn<net<one>>(text, settings_of(o), o.launch, "", [&](const learnt& run) { so_far(run, ""); }, nothing);
   std::printf("\n3. Eight ranks learn the same\n");
   const auto beside = [&](const learnt& run) {
     char more[64];
     std::snprintf(more, sizeof more, " (1 rank %.3f)", single.loss[run.loss.size() - 1]);
     so_far(run, more);
   };
-  learn<net<eight>>(text, settings, beside, [&](auto& rank, const learnt& many) {
+  learn<net<eight>>(text, settings_of(o), o.launch, o.log, beside, [&](auto& rank, const learnt& many) {
     if (rank.number() == 0) {
       show_curves(many, single);
-      show_cost(many, single, o.steps);
-      json.write(figures(equal, many, single, o.steps));
+      std::printf("\n5. Predicted and counted\n");
+      show_cost(many, &single, o.steps);
+      auto all = figures(many, o.steps);
+      add_comparison(all, equal, many, single, o.steps);
+      json.write(all.dump(2));
     }
     write_on(rank, text, o.quick ? 20 : 250, o.quick ? 40 : 400);
   });
+}
+
+// The eight ranks alone, each a process.
+void run_processes(const options& o, const mp::text_data& text, whole_file& json) {
+  const report::progress progress(o.steps);
+  const auto so_far = shown_by(progress);
+  learn<net<eight>>(
+      text, settings_of(o), o.launch, o.log, [&](const learnt& run) { so_far(run, ""); },
+      [&](auto& rank, const learnt& many) {
+        if (rank.number() == 0) {
+          show_losses(many);
+          std::printf("\n");
+          show_cost(many, nullptr, o.steps);
+          json.write(figures(many, o.steps).dump(2));
+        }
+        write_on(rank, text, o.quick ? 20 : 250, o.quick ? 40 : 400);
+      });
+}
+
+void run(const options& o) {
+  const mp::text_data text = mp::read_text(o.text, 20 * (tiny.seq + 1));
+  const bool launched = mp::by_a_launcher(o.launch.where), speaks = o.launch.where.rank == 0;
+  whole_file json(speaks ? o.json : "");
+  if (speaks) show_setting(o.text, text, launched);
+  launched ? run_processes(o, text, json) : run_both(o, text, json);
 }
 
 int main(int argc, char** argv) {

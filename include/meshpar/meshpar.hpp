@@ -19,6 +19,7 @@
 #include <meshpar/nn/decoder.hpp>
 #include <meshpar/train/generate.hpp>
 #include <meshpar/train/launch.hpp>
+#include <meshpar/train/step_log.hpp>
 #include <meshpar/train/trainer.hpp>
 
 namespace meshpar::inline v0::names {

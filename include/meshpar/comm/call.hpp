@@ -3,6 +3,7 @@
 #include <meshpar/core/dtype.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace meshpar::inline v0 {
@@ -41,6 +42,11 @@ struct call {
   long outer = 1;  // the tag of a send or receive
   long inner = 0;  // elements of a reduction, else bytes
   const char* label = "";
+};
+
+// What all_to_all_v takes per peer: bytes to send and where, bytes to receive and where.
+struct exchange {
+  std::span<const long> parts[4];
 };
 
 constexpr bool is_reduction(call_kind kind) {

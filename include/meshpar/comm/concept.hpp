@@ -23,6 +23,7 @@ concept communicator = awaitable<typename C::in_flight> &&
                          { c.size() } -> std::same_as<int>;
                          { c.group(ranks) } -> std::same_as<group>;
                          c.label("");
+                         c.step(n);
                          { c.start_all_gather(g, in, out, n, n) } -> std::same_as<typename C::in_flight>;
                          { c.start_reduce_scatter(g, in, out, n, n, t, t, how) } -> std::same_as<typename C::in_flight>;
                          { c.start_all_reduce(g, in, out, n, t, t, how) } -> std::same_as<typename C::in_flight>;

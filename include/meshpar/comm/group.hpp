@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/comm/error.hpp>
+
+#include <algorithm>
+#include <functional>
 #include <span>
+#include <string>
 
 namespace meshpar::inline v0 {
 
@@ -20,5 +25,16 @@ class group {
   int index_ = 0;
   int id_ = -1;
 };
+
+// The index of `rank` in a list that may name a group of a world of `size` ranks.
+inline int place_in(std::span<const int> ranks, int rank, int size) {
+  const std::string me = "rank " + std::to_string(rank) + ": ";
+  if (!std::ranges::is_sorted(ranks, std::ranges::less_equal{}) || ranks.empty() || ranks.front() < 0 ||
+      ranks.back() >= size)
+    throw comm_error(me + "a group is a list of ranks of the world in increasing order");
+  const auto place = std::ranges::find(ranks, rank);
+  if (place == ranks.end()) throw comm_error(me + "is not in the group that it asks for");
+  return static_cast<int>(place - ranks.begin());
+}
 
 }  // namespace meshpar::inline v0

@@ -2,6 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <string>
 #include <thread>
 
 namespace meshpar::inline v0 {
@@ -44,5 +46,11 @@ class patience {
   double seconds_ = 0;
   clock::time_point begin_{};
 };
+
+// 30.0
+inline std::string seconds_text(double seconds) {
+  const long tenths = std::lround(seconds * 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
 
 }  // namespace meshpar::inline v0

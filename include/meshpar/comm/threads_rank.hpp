@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/comm/group.hpp>
-#include <meshpar/comm/overlap.hpp>
 #include <meshpar/comm/threads_progress.hpp>
 
 namespace meshpar::inline v0::threading {
-
-// What all_to_all_v takes per peer: bytes to send and where, bytes to receive and where.
-struct exchange {
-  std::span<const long> parts[4];
-};
 
 // Starts, finishes and cancels the calls of one rank; only the rank's own thread enters. Allocates when the rank has
 // more calls in flight than ever before, joins a group, opens a channel or fails, and else never.
@@ -18,18 +12,18 @@ class rank_engine : public rank_progress {
   using rank_progress::rank_progress;
 
   void label(const char* text) { label_ = text; }
+  void step(long number) { run_.of(rank_).step.store(number, std::memory_order_relaxed); }
+
+  int size() const { return run_.size(); }
 
   group join(std::span<const int> ranks) {
-    if (!std::ranges::is_sorted(ranks, std::less_equal{}) || ranks.empty() || ranks.front() < 0 ||
-        ranks.back() >= run_.size())
-      throw comm_error(me_text() + "a group is a list of ranks of the world in increasing order");
-    const auto place = std::ranges::find(ranks, rank_);
-    if (place == ranks.end()) throw comm_error(me_text() + "is not in the group that it asks for");
+    const int place = place_in(ranks, rank_, size());
     group_state& g = run_.find_group(ranks);
-    return {g.ranks(), static_cast<int>(place - ranks.begin()), number_of(g)};
+    return {g.ranks(), place, number_of(g)};
   }
   member& at(const group& g) { return state(g).at(g.index()); }
   long received(const group& g) { return state(g).received(g.index()); }
+  const long* calls(const group& g) { return at(g).calls; }
 
   // in_bytes: what peers may read from `in`
   long start_collective(const group& g, const call& what, const void* in, long in_bytes, void* out) {
@@ -40,8 +34,6 @@ class rank_engine : public rank_progress {
   }
 
   long start_exchange(const group& g, const call& what, const void* in, void* out, const exchange& each) {
-    for (const auto part : each.parts)
-      if (static_cast<int>(part.size()) != g.size()) refuse(what, "needs one count and one offset per member");
     pending p = begin(g, what);
     long bytes = 0;
     for (const long b : each.parts[0]) bytes += b;
@@ -53,7 +45,6 @@ class rank_engine : public rank_progress {
   }
 
   long start_send(const group& g, const call& what, const void* in) {
-    require_member(g, what);
     pending p = begin(g, what);
     p.phase = phase::posting;
     p.eager = what.inner <= eager_bytes;
@@ -65,7 +56,6 @@ class rank_engine : public rank_progress {
   }
 
   long start_receive(const group& g, const call& what, void* out) {
-    require_member(g, what);
     pending p = begin(g, what);
     p.out = out;
     return keep(p);
@@ -95,14 +85,6 @@ class rank_engine : public rank_progress {
   }
 
   std::string describe(long serial) { return me_text() + describe(find(serial).what); }
-
-  void require_apart(const call& what, memory_range in, memory_range out, long allowed) const {
-    if (!apart(in, out, allowed)) refuse(what, "has an input and an output that overlap");
-  }
-  void require_member(const group& g, const call& what) const {
-    if (what.peer < 0 || what.peer >= g.size())
-      refuse(what, "names member " + std::to_string(what.peer) + " of a group of " + std::to_string(g.size()));
-  }
 
  private:
   using rank_progress::describe;

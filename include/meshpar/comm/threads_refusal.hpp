@@ -4,8 +4,6 @@
 #include <meshpar/comm/threads_pending.hpp>
 #include <meshpar/comm/threads_run.hpp>
 
-#include <cmath>
-
 namespace meshpar::inline v0::threading {
 
 // How one rank says that a call cannot complete. What it throws starts with its own number and names the call.
@@ -68,11 +66,6 @@ class rank_refusal {
     for (int q = 0; q < p.g->size(); ++q)
       if (q != p.me && p.misses(q)) text += (text.empty() ? "" : ", ") + run_.where(p.g->rank(q));
     return text;
-  }
-
-  static std::string seconds_text(double seconds) {
-    const long tenths = std::lround(seconds * 10);
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
   }
 
   run_state& run_;

@@ -22,6 +22,7 @@ struct alignas(64) status {
   std::atomic<bool> busy{false};  // is reading or writing its peers' memory
   std::atomic<const char*> label{""};
   std::atomic<call_kind> kind{call_kind::none};
+  std::atomic<long> step{0};  // 0: none yet
   std::atomic<bool> waiting{false};
   std::atomic<bool> ended{false};
 };
@@ -59,7 +60,7 @@ class run_state {
     failed_.store(true, std::memory_order_seq_cst);
   }
 
-  // rank 3 (waiting in receive 'activation')
+  // rank 3 (step 12, waiting in receive 'activation')
   std::string where(int rank) {
     const status& s = of(rank);
     call what;
@@ -67,7 +68,9 @@ class run_state {
     what.label = s.label.load(std::memory_order_relaxed);
     const std::string last = what.kind == call_kind::none ? "no call yet" : named(what);
     const char* state = s.ended ? "ended after " : s.waiting ? "waiting in " : "computing after ";
-    return "rank " + std::to_string(rank) + " (" + state + last + ")";
+    const long step = s.step.load(std::memory_order_relaxed);
+    return "rank " + std::to_string(rank) + " (" + (step > 0 ? "step " + std::to_string(step) + ", " : "") + state +
+           last + ")";
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 #include <meshpar/trace/logged.hpp>
-#include <meshpar/train/launch.hpp>
+#include <meshpar/train/run_rank.hpp>
 
 #include <vector>
 

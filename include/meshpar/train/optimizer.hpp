@@ -41,13 +41,18 @@ class optimizer {
 
   // Sums over the whole batch: of what each rank has counted among its tokens, and of its term of the loss. Ranks that
   // hold the same tokens, or the same loss, count once.
-  double sum_over_tokens(double mine) { return sum_over_ranks(tokens_here_ ? mine : 0, 0)[0]; }
+  double sum_over_tokens(double mine) {
+    device_.comm->label("number of labels");
+    return sum_over_ranks(tokens_here_ ? mine : 0, 0)[0];
+  }
   double sum_of_losses(double mine) { return sum_over_ranks(loss_here_ ? mine : 0, 0)[0]; }
 
   // Needs the gradients of the whole step, this rank's term of the loss, and the divisor that is in the gradients.
   step_report step(double loss, double labels, const optimizer_settings& s) {
+    device_.comm->label("gradients");
     for (int i = 0; i < program_.reductions.size(); ++i)
       reduce(program_.reductions[i], groups_[static_cast<std::size_t>(i)]);
+    device_.comm->label("loss and gradient norm");
     const double* totals = sum_over_ranks(loss_here_ ? loss : 0, squares());  // in one message
     step_report r{.loss = totals[0] / labels, .grad_norm = std::sqrt(totals[1])};
     r.skipped = !std::isfinite(r.grad_norm);

@@ -114,9 +114,12 @@ class rank {
     scalars()[0] = 1 / labels;
     scalars()[1] = 0;
     device_.now.step = number;
+    device_.comm->step(static_cast<long>(number));
     for (int i = 0; i < micro_batches(what_.task, what_.how); ++i) {
       load(i, ids, label);
+      device_.comm->label("forward");
       executor_.forward();
+      device_.comm->label("backward");
       executor_.backward();
     }
     return labels;
@@ -130,6 +133,7 @@ class rank {
     scalars()[1] = 0;
     device_.now.training = false;
     load(micro_batch, ids, label);
+    device_.comm->label("evaluation");
     executor_.forward();
     device_.now.training = true;
     return scalars()[1];
