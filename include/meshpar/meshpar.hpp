@@ -9,6 +9,7 @@
 #include <meshpar/ops/cross_entropy.hpp>
 #include <meshpar/ops/dropout.hpp>
 #include <meshpar/ops/embedding.hpp>
+#include <meshpar/ops/local.hpp>
 #include <meshpar/ops/norm.hpp>
 #include <meshpar/ops/rotary.hpp>
 #include <meshpar/ops/sum.hpp>

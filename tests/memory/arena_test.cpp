@@ -76,6 +76,22 @@ TEST_CASE("an arena moves with its memory") {
   CHECK(*none.at(5) == 17);
 }
 
+TEST_CASE("an arena over somebody else's memory leaves it to them") {
+  alignas(64) unsigned char memory[256] = {1, 2, 3};
+  {
+    arena a(memory, 128);
+    CHECK(a.size() == 128);
+    CHECK(a.at(0) == memory);
+    arena b(std::move(a));
+    CHECK(b.at(2) == memory + 2);
+    b.paint();
+    CHECK(b.highest_touched() == 0);
+    b = arena(64);
+  }
+  CHECK(memory[127] == arena::paint_byte);
+  CHECK(memory[128] == 0);
+}
+
 TEST_CASE("an arena that cannot be had throws") { CHECK_THROWS_AS(arena(std::int64_t{1} << 60), std::bad_alloc); }
 
 }  // namespace

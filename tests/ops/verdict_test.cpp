@@ -12,6 +12,8 @@
 #include <meshpar/ops/scope.hpp>
 #include <meshpar/ops/sum.hpp>
 
+#include "support/local_kernels.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -188,6 +190,13 @@ TEST_CASE("contractions") {
       [](auto x, auto w) { return contract(over(dims::heads, dims::head_dim), x, w); });
 }
 
+TEST_CASE("local regions") {
+  using product = existing::row_product;
+  using norm = existing::rms_norm;
+  binary<local_op<product>, wide, down>(some{}, few{}, [](auto x, auto w) { return local<product>(x, w); });
+  binary<local_op<norm>, stream, gain>(most{}, few{}, [](auto x, auto g) { return local<norm>(x, g); });
+}
+
 TEST_CASE("lookups and the loss") {
   binary<embedding_op, table, tokens>(most{}, few{}, [](auto t, auto ids) { return embedding(t, ids); });
   binary<positions_op, stream, position_table>(most{}, few{}, [](auto x, auto t) { return learned_positions(x, t); });
@@ -242,6 +251,7 @@ static_assert(silent<decltype(to_layout_of(no, x))> && silent<decltype(split(no,
 static_assert(silent<decltype(attention(x, no, x, 0))> && silent<decltype(cross_entropy(no, x, 0))>);
 static_assert(silent<decltype(layer_norm(dims::hidden, x, no, x, 1e-5))> && silent<decltype(dropout(no, 0.1))>);
 static_assert(silent<decltype(embedding(no, x))> && silent<decltype(learned_positions(no, x))>);
+static_assert(silent<decltype(local<existing::row_product>(no, x))>);
 static_assert(silent<decltype(rotary(no, 1e4))> && silent<decltype(rms_norm(dims::hidden, no, x, 1e-5))>);
 
 TEST_CASE("the table has both kinds") {

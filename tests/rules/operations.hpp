@@ -19,6 +19,13 @@ constexpr layout x = make_layout(seq, batch, hidden), x_seq = make_layout(seq_tp
                  x_hidden = make_layout(seq, batch, hidden_tp), x_owed = with_owed(x, axes::tp, m),
                  x_invariant = with_invariant(x, axes::tp, m), up = make_layout(hidden, ffn_tp);
 constexpr ty::over over_hidden{{dims::hidden}, 1};
+constexpr local_operand x_operand{"x", {dims::seq, dims::batch, dims::hidden}}, w{"w", {dims::ffn, dims::hidden}};
+constexpr local_edges rows_of_w{.inputs = {x_operand, w},
+                                .result = {"y", {dims::seq, dims::batch, dims::ffn}},
+                                .splits = {dims::seq, dims::batch, dims::hidden}},
+    whole_of_pieces{.inputs = {x_operand, w},
+                    .result = {"y", {dims::seq, dims::batch, dims::ffn}},
+                    .along = {{{edge::R, edge::split(dims::ffn)}, edge::R}}};
 
 inline verdict no(const ty::move& t) { return t.no; }
 inline verdict no(const judged& j) { return j.no; }
@@ -55,6 +62,8 @@ inline std::vector<meshpar::verdict> refused_operations() {
       no(ty::updatable(x_owed)),
       no(ty::quotient(x, with_owed(make_layout(), axes::dp, m))),
       no(ty::rotary(make_layout(seq, batch, make_dim(dims::heads, 8, m), make_dim(dims::head_dim, 7, m)))),
+      no(ty::local("my_product", rows_of_w, {{{x, make_layout(ffn_tp, hidden)}, 2}, m})),
+      no(ty::local("my_product", whole_of_pieces, {{{x, make_layout(ffn_tp, hidden)}, 2}, m})),
   };
 }
 

@@ -35,6 +35,8 @@ enum class rule : unsigned char {
   parameter_named_twice,
   parameter_in_two_states,
   tied_parameters_placed_alike,
+  edge_not_as_declared,
+  declaration_unsound,
   // configurations (rules/)
   positive_sizes,
   values_in_range,
@@ -124,6 +126,9 @@ enum class fix : unsigned char {
   use_it_in_one_state,
   declare_it_alike,
   add_a_kernel,
+  split_it,
+  leave_its_sum_owed,
+  change_the_declaration,
 };
 constexpr bool takes_a_value(fix f) { return f != fix::none && f < fix::use_f32; }
 

@@ -27,6 +27,8 @@ class arena {
     ::mprotect(base_ + mapped_ - page, page, PROT_NONE);
     start_ = base_ + mapped_ - page - bytes;
   }
+  // Over memory of somebody else's, who keeps it alive and frees it. Nothing guards its end.
+  arena(void* memory, std::int64_t bytes) : start_(static_cast<unsigned char*>(memory)), bytes_(bytes) {}
   arena(arena&& other) noexcept { swap(other); }
   arena& operator=(arena&& other) noexcept {
     arena taken(std::move(other));

@@ -2,6 +2,7 @@
 #pragma once
 #include <meshpar/nn/check_layer.hpp>
 #include <meshpar/nn/program.hpp>
+#include <meshpar/ops/kinds.hpp>
 #include <meshpar/rules/require_plan.hpp>
 
 #include <utility>
@@ -45,6 +46,7 @@ constexpr verdict refusal_of_a_block() {
   for (int k = 0; k < block_kinds; ++k) {
     Net::make_layers().trace(blocks[k], static_cast<block_kind>(k));
     if (blocks[k].refused()) return blocks[k].refusal;
+    if (const verdict v = element_types_served(blocks[k]); !v.holds()) return v;
   }
   return tied_parameters_placed_alike(blocks[static_cast<int>(block_kind::first)],
                                       blocks[static_cast<int>(block_kind::last)]);

@@ -16,6 +16,8 @@ struct bound {
   int site = 0;      // of the block instance: tells the dropout masks of layers apart
   int position = 0;  // in the group
   group ranks{};
+  const tracer* traced = nullptr;  // the block of the record: layouts of its values, and the mesh
+  int rank = 0;                    // in that mesh
 
   template <class T>
   T* output(int i) const {

@@ -275,6 +275,12 @@ void cross_entropy_grad(D&, const bound& c) {
                        valid_columns(c), c.a(0), c.n(2));
 }
 
+// A user's own function over this memory.
+template <class D>
+void host_function_of(D&, const bound& c) {
+  c.what->op->on_host(c.what->type)(c);
+}
+
 template <class D>
 inline constexpr runner<D> table[] = {
     {&to_op::info, &collective<D>},
@@ -307,6 +313,7 @@ inline constexpr runner<D> table[] = {
     {&cross_entropy_op::sums_info, &row_sums<D>},
     {&cross_entropy_op::info, &cross_entropy<D>},
     {&cross_entropy_op::grad_info, &cross_entropy_grad<D>},
+    {&any_host_function, &host_function_of<D>},
 };
 
 // What a rank calls: the table itself, unless a log stands before it (trace/logged.hpp).

@@ -21,9 +21,25 @@ constexpr auto extended(const runner<Device> (&table)[N], More... more) {
 
 template <class Device>
 constexpr const runner<Device>* find_kind(std::span<const runner<Device>> kinds, const operation& kind) {
-  for (const runner<Device>& k : kinds)
+  const runner<Device>* general = nullptr;
+  for (const runner<Device>& k : kinds) {
     if (k.kind == &kind) return &k;
-  return nullptr;
+    if (k.kind == &any_host_function && kind.on_host != nullptr) general = &k;
+  }
+  return general;
+}
+
+// A function over host memory must be there in the record's element type.
+constexpr verdict element_type_served(const record& r) {
+  if (r.op->on_host == nullptr || r.op->on_host(r.type) != nullptr) return {};
+  text t;
+  t << r.op->name << " takes no buffers of " << name_of(r.type) << "; overload it for them, or set precision.param";
+  return {.broken = rule::device_has_no_kernel, .line = r.line, .why = t, .remedy = fix::add_a_kernel};
+}
+constexpr verdict element_types_served(const tracer& t) {
+  for (const record& r : t.records)
+    if (const verdict v = element_type_served(r); !v.holds()) return v;
+  return {};
 }
 
 // A new name for the same memory needs no call.

@@ -8,6 +8,8 @@ namespace meshpar::inline v0 {
 
 class tracer;
 struct record;
+struct bound;
+using host_function = void (*)(const bound&);
 
 // One kind of operation. Its pullbacks add records to the program being traced: the part of the backward pass that the
 // previous stage waits for, and the part that nobody waits for. Null where there is nothing to differentiate.
@@ -17,7 +19,12 @@ struct operation {
   void (*weight_grad)(tracer&, const record&) = nullptr;
   // Floating-point operations of one record (multiply and add count as two); null means none worth counting.
   long (*flops)(const record&) = nullptr;
+  // Of a function over host memory (ops/local.hpp): the one for an element type, null where there is none.
+  host_function (*on_host)(dtype) = nullptr;
 };
+
+// The kind that stands for all such functions in a device's table: a device that has it runs them on its memory.
+inline constexpr operation any_host_function{.name = "any_host_function"};
 
 // The part of the step that a record belongs to.
 enum class phase : std::uint8_t { forward, input_grad, weight_grad };

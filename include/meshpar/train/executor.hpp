@@ -64,7 +64,7 @@ class executor {
 
   step_call bind(const tracer& t, int block, int index) {
     const record& r = t.records[index];
-    bound c{.what = &r, .out_type = t.values[r.out[0]].type, .site = block};
+    bound c{.what = &r, .out_type = t.values[r.out[0]].type, .site = block, .traced = &t, .rank = rank_};
     for (int i = 0; i < r.in.size(); ++i) c.in[i] = address(block, r.in[i]);
     for (int i = 0; i < r.out.size(); ++i) c.out[i] = address(block, r.out[i]);
     const mesh& m = program_.where.ranks;
@@ -75,6 +75,7 @@ class executor {
       c.position = m.position(rank_, r.along);
       c.ranks = group_along(r.along);
     }
+    if (const verdict v = element_type_served(r); !v.holds()) throw comm_error(v.why.s);
     return {find(*r.op), c};
   }
   auto find(const operation& kind) const {

@@ -31,10 +31,15 @@ class rank {
   // `kinds` is what runs each kind of operation: a table of one's own can time or log every call, or, by extended(),
   // run operations of one's own.
   rank(const program& p, Comm& comm, std::span<const runner<device>> kinds = host_kinds::calls_of<device>)
+      : rank(p, comm, arena(p.memory.height), kinds) {}
+
+  // In an arena that is there already, such as one over a user's own memory: of at least p.memory.height bytes, from a
+  // multiple of `alignment` on. What it holds is overwritten.
+  rank(const program& p, Comm& comm, arena memory, std::span<const runner<device>> kinds = host_kinds::calls_of<device>)
       : what_(runnable(p)),
         number_(comm.rank()),
         device_{&comm, {.seed = p.task.seed}},
-        memory_(p.memory.height),
+        memory_(roomy(std::move(memory), p, comm.rank())),
         executor_(p, device_, memory_, number_, kinds),
         optimizer_(p, device_, memory_, number_, executor_) {
     fill_constants();
@@ -52,6 +57,27 @@ class rank {
 
   T* parameters() { return at<T>(what_.memory.parameters); }
   const G* gradients() const { return at<G>(what_.memory.gradients); }
+
+  // A parameter where it lies in the arena, by its full name (train/initial.hpp): the elements that this rank holds,
+  // row-major and dense in its layout. Whoever writes `value` writes `master` too: the same address where there is no
+  // master copy. The gradient is this rank's sum, with the ranks' after step().
+  struct held_parameter {
+    T* value;
+    A* master;
+    const G* gradient;
+    const layout& shape;
+    std::int64_t count;
+  };
+  held_parameter parameter(const std::string& name) {
+    for (const parameter_entry& e : what_.parameters)
+      for (int copy = 0; copy < e.copies; ++copy)
+        if (full_name(what_, e, copy) == name) {
+          const std::int64_t first = e.first + copy * e.stride;
+          return {parameters() + first, at<A>(what_.memory.master) + first, gradients() + first, what_.shape(e),
+                  e.count};
+        }
+    throw std::invalid_argument("no parameter is named '" + name + "': for_each_parameter tells the names");
+  }
 
   // Sets every parameter, and its master copy, to value(full name, logical index).
   template <class Value>
@@ -126,6 +152,16 @@ class rank {
     if (has.param != dtype_of<T> || has.grad != dtype_of<G> || has.master != dtype_of<A> || has.moments != dtype_of<M>)
       throw std::logic_error("the element types of this rank are not those of the plan's precision");
     return p;
+  }
+  static arena roomy(arena memory, const program& p, int number) {
+    const std::string given = "rank " + std::to_string(number) + ": the memory given to it ";
+    if (memory.size() < p.memory.height)
+      throw std::invalid_argument(given + "has " + std::to_string(memory.size()) + " bytes, its program needs " +
+                                  std::to_string(p.memory.height));
+    if (const auto past = reinterpret_cast<std::uintptr_t>(memory.at(0)) % alignment; past != 0)
+      throw std::invalid_argument(given + "starts " + std::to_string(past) + " bytes past a multiple of " +
+                                  std::to_string(alignment) + "; align it to that");
+    return memory;
   }
   void initialise() {
     set_parameters([this](const parameter_entry& e, const std::string& name, std::int64_t index) {

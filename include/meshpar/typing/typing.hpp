@@ -6,6 +6,7 @@
 #include <meshpar/typing/elementwise.hpp>
 #include <meshpar/typing/embedding.hpp>
 #include <meshpar/typing/fused.hpp>
+#include <meshpar/typing/local.hpp>
 #include <meshpar/typing/loss.hpp>
 #include <meshpar/typing/norm.hpp>
 #include <meshpar/typing/placement.hpp>
