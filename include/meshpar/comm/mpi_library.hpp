@@ -3,9 +3,11 @@
 #include <meshpar/comm/error.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <thread>
 #ifndef OMPI_SKIP_MPICXX
 #define OMPI_SKIP_MPICXX  // MPI's old C++ interface is not used
 #endif
@@ -35,6 +37,7 @@ inline std::mutex& entrance() {
 class process_end {
  public:
   static void failed() { state().failed = true; }
+  static void speaks() { state().speaks = true; }  // the failure is this process's to print: the others wait a second
   static void finalize_at_exit() { state().finalize = true; }
 
   static void watch() {
@@ -47,7 +50,7 @@ class process_end {
 
  private:
   struct flags {
-    std::atomic<bool> failed{false}, finalize{false}, watched{false};
+    std::atomic<bool> failed{false}, speaks{false}, finalize{false}, watched{false};
   };
   static flags& state() {
     static flags s;
@@ -56,12 +59,16 @@ class process_end {
   static void at_exit() {
     int over = 0;
     if (MPI_Finalized(&over); over) return;
-    if (state().failed) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (state().failed) abort_all();
     if (state().finalize) MPI_Finalize();
   }
   static int at_finalize(MPI_Comm, int, void*, void*) {
-    if (state().failed) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (state().failed) abort_all();
     return MPI_SUCCESS;
+  }
+  static void abort_all() {
+    if (!state().speaks) std::this_thread::sleep_for(std::chrono::seconds(1));
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
 };
 

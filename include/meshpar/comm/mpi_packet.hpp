@@ -95,12 +95,11 @@ inline std::string text_of(const packet& p) {
 // Packets in use and to be used again.
 class packet_pool {
  public:
+  explicit packet_pool(int packets) {
+    for (int i = 0; i < packets; ++i) add();
+  }
   packet& take() {
-    if (free_.empty()) {
-      all_.emplace_back(new packet);
-      free_.reserve(all_.capacity());
-      free_.push_back(all_.back().get());
-    }
+    if (free_.empty()) add();
     packet& p = *free_.back();
     free_.pop_back();
     p.head = {};
@@ -113,6 +112,12 @@ class packet_pool {
   long bytes() const { return static_cast<long>(all_.size() * sizeof(packet)); }
 
  private:
+  void add() {
+    all_.emplace_back(new packet);
+    free_.reserve(all_.capacity());
+    free_.push_back(all_.back().get());
+  }
+
   std::vector<std::unique_ptr<packet>> all_;
   std::vector<packet*> free_;
 };

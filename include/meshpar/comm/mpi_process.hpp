@@ -25,6 +25,7 @@ class process : public rank_engine {
     if (message.starts_with(me_text())) message.erase(0, me_text().size());
     mark_failed("rank " + std::to_string(rank_) + " failed: " + message);
     mine_ = true;
+    process_end::speaks();
     for (int r = 0; r < size_; ++r)
       if (r != rank_) tell(r, packet_kind::failed, failure_);
     flush(1);
@@ -50,6 +51,7 @@ class process : public rank_engine {
       } catch (const comm_error& e) {
         mark_failed(e.what());
         mine_ = true;
+        process_end::speaks();
       }
       ++run_;
     }

@@ -181,7 +181,7 @@ class transport {
   }
 
   MPI_Comm wire_;
-  packet_pool pool_;
+  packet_pool pool_{4 * ring_size};
   slot ring_[ring_size];
   int next_ = 0, tag_ = packet_tag, last_tag_ = 0, arriving_ = 0;
   std::vector<MPI_Request> requests_, sends_;
