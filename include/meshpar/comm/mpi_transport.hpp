@@ -36,17 +36,16 @@ class transport {
   void release(packet& p) { pool_.release(p); }
   long packet_bytes() const { return pool_.bytes(); }
 
-  // The packet may go to several ranks; its sender releases it afterwards.
+  // The packet may go to several ranks; its sender releases it afterwards. Whether it has gone is asked when many have
+  // been sent: a question that MPI cannot answer at once costs this rank its turn on the core.
   void send(packet& p, int rank) {
     const long bytes = header_bytes + (p.head.bulk ? 0 : p.head.bytes);
     MPI_Request request;
     check(MPI_Isend(&p, static_cast<int>(bytes), MPI_BYTE, rank, packet_tag, wire_, &request), "MPI_Isend");
-    int done = 0;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done) return;
     ++p.users;
     sends_.push_back(request);
     sent_.push_back(&p);
+    if (sends_.size() >= ring_size) poll_sends();
   }
 
   // The next packet that has arrived, or null; its taker releases it.
@@ -81,12 +80,14 @@ class transport {
 
   bool moving() const { return !requests_.empty(); }
   bool arriving() const { return arriving_ > 0; }  // bytes that a sender has announced
-  bool sending_packets() const { return !sends_.empty(); }
+  bool sending_packets() {
+    if (!sends_.empty()) poll_sends();
+    return !sends_.empty();
+  }
 
   // Calls done(transfer) for each request that has completed; were there any?
   template <class F>
   bool poll(F done) {
-    if (!sends_.empty()) poll_sends();
     if (requests_.empty()) return false;
     const int completed = test(requests_);
     if (completed <= 0) return false;
