@@ -4,7 +4,7 @@
 #include <meshpar/meshpar.hpp>
 
 #include <cstdio>
-#include <exception>
+#include <stdexcept>
 
 namespace mp = meshpar;
 using namespace mp::names;
@@ -30,7 +30,8 @@ static_assert(mp::cost_of<net>.forward.count(mp::collective::all_gather, axes::t
 
 int main(int argc, char** argv) {
   try {
-    const auto text = mp::read_text(argc > 1 ? argv[1] : "");
+    if (argc != 2) throw std::runtime_error("give one argument, a text: hello_plan FILE");
+    const auto text = mp::read_text(argv[1]);
     mp::launch<net>([&](auto& rank) {
       mp::trainer trainer(rank, text);
       trainer.run({.steps = 50, .learning_rate = 3e-3}, [&](const mp::trained_step& step) {

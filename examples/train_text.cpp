@@ -306,8 +306,9 @@ std::optional<options> read_options(int argc, char** argv) {
   app.add_option("--ranks", o.ranks, "ranks to start: as many as the plan has");
   app.add_option("--learning-rate", o.learning_rate, "after the warm-up");
   app.add_option("--json", o.json, "a file for the figures");
-  app.add_option("--log", o.log, "a folder for a step log of each of the eight ranks");
+  app.add_option("--log", o.log, "a folder that exists, for a step log of each of the eight ranks");
   app.add_flag("--quick", o.quick, "few steps and a short text");
+  app.footer("--time-out SECONDS, and what says who a process is (--rank, ...): docs/processes.md");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
