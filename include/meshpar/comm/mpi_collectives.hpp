@@ -120,7 +120,7 @@ class collectives : public rank_state {
       if (!pieces.sends(q)) continue;
       const strided s = pieces.outgoing(stage, q);
       packet& p = shared ? *shared : announcement(f, stage, s);
-      wire_.send(p, g.rank(q));
+      wire_.send_more(p, g.rank(q));
       g.told[static_cast<std::size_t>(q)] = g.completed;
       if (p.head.bulk) send_bulk(f, stage, q, s, p.head.bulk);
       if (same_for_all(f, stage)) shared = &p;

@@ -92,8 +92,8 @@ class messages : public collectives {
     p.head.bytes = f.what.inner;
     if (f.what.inner > inline_bytes) p.head.bulk = wire_.next_tag();
     else copy_bytes(p.data, f.in, f.what.inner);
-    wire_.send(p, rank);
     const int tag = p.head.bulk;
+    tag ? wire_.send_more(p, rank) : wire_.send(p, rank);
     wire_.release(p);
     if (!tag) return close_flight(f);
     f.sending = wire_.send_bulk({&f, 0, 0, false}, f.in, f.what.inner, rank, tag, true);

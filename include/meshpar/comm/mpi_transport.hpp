@@ -36,16 +36,26 @@ class transport {
   void release(packet& p) { pool_.release(p); }
   long packet_bytes() const { return pool_.bytes(); }
 
-  // The packet may go to several ranks; its sender releases it afterwards. Whether it has gone is asked when many have
-  // been sent: a question that MPI cannot answer at once costs this rank its turn on the core.
+  // The packet may go to several ranks; its sender releases it afterwards.
   void send(packet& p, int rank) {
+    send_more(p, rank);
+    int done = 0;
+    check(MPI_Test(&sends_.back(), &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!done) return;
+    pool_.release(*sent_.back());
+    sends_.pop_back();
+    sent_.pop_back();
+  }
+  // One of several: MPI is not asked whether it has gone until many have been sent. Where ranks share cores, a question
+  // that it cannot answer at once costs this rank its turn, before the others have what they wait for.
+  void send_more(packet& p, int rank) {
+    if (sends_.size() >= ring_size) poll_sends();
     const long bytes = header_bytes + (p.head.bulk ? 0 : p.head.bytes);
     MPI_Request request;
     check(MPI_Isend(&p, static_cast<int>(bytes), MPI_BYTE, rank, packet_tag, wire_, &request), "MPI_Isend");
     ++p.users;
     sends_.push_back(request);
     sent_.push_back(&p);
-    if (sends_.size() >= ring_size) poll_sends();
   }
 
   // The next packet that has arrived, or null; its taker releases it.
