@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,7 @@ double one_step(Rank& r, long number) {
 struct own_memory {
   explicit own_memory(std::int64_t n) : bytes((n + 63) / 64 * 64) {
     start = std::aligned_alloc(64, static_cast<std::size_t>(bytes));
+    if (start == nullptr) throw std::bad_alloc();
   }
   own_memory(const own_memory&) = delete;
   ~own_memory() { std::free(start); }
@@ -140,7 +142,7 @@ int main() {
 
   std::vector<double> expected;
   mp::launch<reference>([&](auto& r) {
-    for (long k = 0; k < 5; ++k) expected.push_back(one_step(r, k));
+    for (long k = 1; k <= 5; ++k) expected.push_back(one_step(r, k));
   });
 
   std::printf("\nTraining in memory of %lld bytes that the program allocated for each rank:\n",
@@ -150,10 +152,10 @@ int main() {
   world.run([&](mp::threads& comm) {
     const own_memory memory(mp::cost_of<net>.height);
     mp::rank<mp::types_of<net>, mp::plain_gemm, mp::threads> r(p, comm, mp::arena(memory.start, memory.bytes));
-    for (long k = 0; k < 5; ++k) {
+    for (long k = 1; k <= 5; ++k) {
       const double loss = one_step(r, k);
       if (r.number() == 0)
-        std::printf("  %4ld  %20.15f  %21.15f\n", k + 1, loss, expected[static_cast<std::size_t>(k)]);
+        std::printf("  %4ld  %20.15f  %21.15f\n", k, loss, expected[static_cast<std::size_t>(k - 1)]);
     }
     if (r.number() > 0) return;
     const auto down = r.parameter("layers.1.mlp.down");  // no copy: where it lies

@@ -116,8 +116,9 @@ std::vector<rank_figures> gather(auto& rank, const rank_figures& mine) {
     std::int64_t planned, touched, axes;
     axis_traffic traffic[most];
   };
-  message m{mine.planned_bytes, mine.touched_bytes, std::ssize(mine.traffic), {}};
-  std::copy_n(mine.traffic.begin(), std::min(most, mine.traffic.size()), m.traffic);
+  const std::size_t told = std::min(most, mine.traffic.size());
+  message m{mine.planned_bytes, mine.touched_bytes, static_cast<std::int64_t>(told), {}};
+  std::copy_n(mine.traffic.begin(), told, m.traffic);
   std::vector<message> all(static_cast<std::size_t>(rank.comm().size()));
   rank.comm().all_gather(rank.calls().group_along(rank.plan().where.ranks.all()), &m, all.data(), 1, sizeof m);
   std::vector<rank_figures> figures;
@@ -178,11 +179,11 @@ struct equality {
 };
 
 // The same three steps in f64 on eight ranks and on one.
-equality show_equality(const mp::text_data& text, double learning_rate) {
+equality show_equality(const mp::text_data& text, double learning_rate, const mp::launch_options& how) {
   std::printf("\n1. Three steps in f64, eight ranks beside one\n");
   const mp::train_settings s{.steps = 3, .warmup = 1, .learning_rate = learning_rate};
-  const learnt a = learn<net<eight_f64>>(text, s, {}, "", nothing, nothing),
-               b = learn<net<one_f64>>(text, s, {}, "", nothing, nothing);
+  const learnt a = learn<net<eight_f64>>(text, s, how, "", nothing, nothing),
+               b = learn<net<one_f64>>(text, s, how, "", nothing, nothing);
   std::printf("   step  loss, 8 ranks       loss, 1 rank        gradient norm, 8    gradient norm, 1\n");
   for (std::size_t i = 0; i < a.loss.size(); ++i)
     std::printf("   %4zu  %-18.15f  %-18.15f  %-18.15f  %.15f\n", i + 1, a.loss[i], b.loss[i], a.norm[i], b.norm[i]);
@@ -391,7 +392,7 @@ auto shown_by(const report::progress& progress) {
 
 // Eight threads beside one.
 void run_both(const options& o, const mp::text_data& text, whole_file& json) {
-  const equality equal = show_equality(text, o.learning_rate);
+  const equality equal = show_equality(text, o.learning_rate, o.launch);
   const report::progress progress(o.steps);
   const auto so_far = shown_by(progress);
   std::printf("\n2. One rank learns, %d steps in f32\n", o.steps);
@@ -435,7 +436,8 @@ void run_processes(const options& o, const mp::text_data& text, whole_file& json
 
 void run(const options& o) {
   const mp::text_data text = mp::read_text(o.text, 20 * (tiny.seq + 1));
-  const bool launched = mp::by_a_launcher(o.launch.where), speaks = o.launch.where.rank == 0;
+  const bool launched = mp::by_a_launcher(o.launch.where) && !std::is_same_v<processes, mp::threads>;
+  const bool speaks = o.launch.where.rank == 0;
   whole_file json(speaks ? o.json : "");
   if (speaks) show_setting(o.text, text, launched);
   launched ? run_processes(o, text, json) : run_both(o, text, json);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How processes end when something is wrong. Usage: mpirun -n N mpi_end throw|cancel|unequal|drop|single|finalize
-// The one that says it prints "said: <message>"; no scenario may hang.
+// How processes end when something is wrong. Usage: mpirun -n N mpi_end
+// throw|cancel|unequal|drop|single|finalize|behind The one that says it prints "said: <message>"; no scenario may hang.
 #include <meshpar/mpi.hpp>
 
 #include "comm/rank_tests.hpp"
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace mp = meshpar;
 using mp::dtype;
@@ -46,8 +47,13 @@ int main(int argc, char** argv) {
   if (how == "finalize") MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
   int status = 0;
   try {
-    mp::mpi_world world{{.time_out = 20}};
-    world.run([&](mp::mpi& comm) { fail(comm, how); });
+    mp::mpi_world world{{.time_out = how == "behind" ? 1.0 : 20}};
+    if (how == "behind") {
+      world.run([](mp::mpi&) {});
+      if (world.rank() == world.size() - 1) std::this_thread::sleep_for(std::chrono::seconds(50));
+    } else {
+      world.run([&](mp::mpi& comm) { fail(comm, how); });
+    }
   } catch (const mp::run_aborted&) {
     status = 1;
   } catch (const std::exception& e) {

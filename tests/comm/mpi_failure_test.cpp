@@ -129,11 +129,9 @@ TEST_CASE("a receive of another size than its send is refused on both sides") {
 TEST_CASE("a time-out names who has not come and what they are in") {
   const auto said = messages(0.5, [](mp::mpi& comm, const mp::group& g) {
     float x = 0;
-    if (comm.rank() == 1) {
-      comm.label("loss");
-      comm.barrier(comm.group(std::vector{1}));
-      return rest(1.5);
-    }
+    comm.label("loss");
+    comm.barrier(g);
+    if (comm.rank() == 1) return rest(4);
     comm.label("gradients");
     comm.all_reduce(g, &x, &x, 1, dtype::f32, dtype::f32);
   });
@@ -147,7 +145,7 @@ TEST_CASE("a receive that nobody answers, and an exchange of long messages, time
     float x = 0;
     comm.label("activation");
     if (comm.rank() == 0) comm.receive(g, 1, &x, 4);
-    if (comm.rank() == 1) rest(1.5);
+    if (comm.rank() == 1) rest(4);
   });
   CHECK(contains(said[0], "rank 0: receive 'activation' [tag 0, 4 bytes] waited "));
   CHECK(contains(said[0], " s for rank 1 (computing after no call yet)"));
@@ -186,11 +184,10 @@ TEST_CASE("bad arguments are refused where they are given") {
     CHECK(contains(refusal([&](comm_t c, group_t g) { c.broadcast(g, x.data(), 4, 1); }), "member 1 of a group of 1"));
     CHECK(contains(refusal([&](comm_t c, group_t g) { c.all_to_all(g, x.data(), x.data(), 4); }), "overlap"));
     CHECK(contains(refusal([&](comm_t c, group_t g) { c.all_gather(g, x.data(), x.data(), 1, -4); }), "negative size"));
-    CHECK(contains(refusal([&](comm_t c, group_t) {
+    CHECK(contains(refusal([&](comm_t c, group_t g) {
                      std::vector<mp::mpi::in_flight> calls;  // cancelled by the refusal that unwinds past them
-                     const mp::group all = c.group(first(c.size()));
-                     for (int i = 0; i < 17; ++i) calls.push_back(c.start_receive(all, c.rank(), x.data(), 4, i));
-                     c.broadcast(all, x.data(), 4, -1);
+                     for (int i = 0; i < 17; ++i) calls.push_back(c.start_receive(g, 0, x.data(), 4, i));
+                     c.broadcast(g, x.data(), 4, -1);
                    }),
                    "names member -1"));
   });

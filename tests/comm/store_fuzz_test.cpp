@@ -20,7 +20,7 @@ constexpr double guard = 60;  // seconds; no passing test waits for so long
 
 sockets::descriptor stranger(const mp::store_server& server) {
   int error = 0;
-  return sockets::try_connect(sockets::addresses("127.0.0.1", server.port(), false), sockets::after(guard), error);
+  return sockets::try_connect(sockets::addresses("127.0.0.1", server.port()), sockets::after(guard), error);
 }
 void say(const sockets::descriptor& fd, std::string_view bytes) {
   sockets::send_all(fd.get(), bytes, sockets::after(0.1));

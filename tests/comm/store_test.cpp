@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -83,7 +84,44 @@ TEST_CASE("IPv6, and a host by its name") {
   mp::store_server six({.address = "::1", .size = 1});
   mp::store({.address = "::1", .port = six.port(), .time_out = guard}).set("a", "b");
   mp::store_server any({.address = "", .size = 1});
-  mp::store({.address = "localhost", .port = any.port(), .time_out = guard}).set("a", "b");
+  for (const char* host : {"localhost", "127.0.0.1", "::1"})
+    mp::store({.address = host, .port = any.port(), .time_out = guard}).set("a", "b");
+}
+
+TEST_CASE("a time-out without end is one of many years") {
+  mp::store_server server({.size = 1, .token = "secret"});
+  mp::store s(at(server, 0, 1, std::numeric_limits<double>::infinity()));
+  s.set("a", "b");
+  CHECK(s.get("a") == "b");
+  s.barrier("c");
+}
+
+TEST_CASE("a client that is connected with itself is not connected") {
+  namespace sockets = mp::sockets;
+  const sockets::listener there = sockets::listen_at("127.0.0.1", 0);
+  const sockets::addresses to("127.0.0.1", there.port);
+  int error = -1;
+  const sockets::descriptor good = sockets::try_connect(to, sockets::after(guard), error);
+  CHECK(error == 0);
+  CHECK_FALSE(sockets::with_itself(good));
+
+  const sockets::addresses own("127.0.0.1", free_port());
+  const sockets::descriptor fd = sockets::open_for(*own.first());
+  REQUIRE(::bind(fd.get(), own.first()->ai_addr, own.first()->ai_addrlen) == 0);
+  ::connect(fd.get(), own.first()->ai_addr, own.first()->ai_addrlen);
+  REQUIRE(sockets::ready(fd.get(), POLLOUT, sockets::after(guard)));
+  CHECK(sockets::with_itself(fd));
+}
+
+TEST_CASE("a value for which there is no room takes none") {
+  mp::sockets::store_table table(1);
+  const auto set = [&](const char* key, std::size_t mib) {
+    table.set(0, 0, key, std::string(mib << 20, 'x'));
+    return table.take_replies().front();
+  };
+  CHECK(set("a", 60).kind == mp::sockets::frame_kind::answer);
+  CHECK(set("b", 10).body == "the store is full: it takes small values, 67108864 bytes in all");
+  CHECK(set("c", 1).kind == mp::sockets::frame_kind::answer);
 }
 
 TEST_CASE("who is missing is named") {

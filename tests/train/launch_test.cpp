@@ -79,6 +79,14 @@ TEST_CASE("launch runs the ranks of a plan as threads, and no program of threads
     seen.insert(r.number());
   });
   CHECK(seen == std::set<int>{0, 1});
+  seen.clear();  // in the shell of a launcher's one task
+  launch<net>(
+      [&](auto& r) {
+        const std::lock_guard lock(mutex);
+        seen.insert(r.number());
+      },
+      taken({"x", "--rank", "0", "--world-size", "1"}));
+  CHECK(seen == std::set<int>{0, 1});
   CHECK_THROWS_WITH_AS(launch<net>([](auto&) {}, taken({"x", "--rank", "1", "--world-size", "2"})),
                        "this process is rank 1 of 2, from arguments, but this program runs its ranks as threads: start "
                        "it alone, or give launch a communicator of processes (launch<net, mp::mpi>)",

@@ -73,7 +73,7 @@ inline link join(const store_options& o, role as) {
 
   std::string why = "nobody answers";
   for (auto nap = std::chrono::milliseconds(5);; nap = std::min(nap * 2, std::chrono::milliseconds(500))) {
-    const addresses found(o.address, o.port, false);
+    const addresses found(o.address, o.port);
     if (found.unknown())
       throw fail("does not know the host '" + o.address + "' (" + found.why() + "); set MASTER_ADDR to that of rank 0");
     int error = 0;

@@ -3,6 +3,7 @@
 #include <meshpar/comm/group.hpp>
 #include <meshpar/comm/mpi_messages.hpp>
 #include <meshpar/comm/patience.hpp>
+#include <meshpar/comm/rank_words.hpp>
 
 namespace meshpar::inline v0::processes {
 
@@ -92,7 +93,8 @@ class rank_engine : public messages {
     ticket_of(number).used = false;
   }
 
-  // Returns when nothing moves to or from this call's buffers any more.
+  // Returns when nothing moves to or from this call's buffers any more; after a second MPI may still read those of a
+  // send that nobody receives.
   void cancel(long number) noexcept {
     const std::lock_guard lock(mutex_);
     abandon(number);
@@ -273,7 +275,7 @@ class rank_engine : public messages {
     const bool silent = !vain && !all_answer(ranks);
     if (!g && !silent) return false;
     const std::string text = me_text() + (g ? describe(what) : "the end of the run") +
-                             (vain ? " waits in vain for " : " waited " + seconds_text(waited) + " s for ") +
+                             (vain ? " waits in vain for " : " waited " + seconds_words(waited) + " for ") +
                              names_of(ranks);
     if (g) break_with(*g, text, false);
     throw comm_error(text);

@@ -70,7 +70,7 @@ class pieces_of {
   // The place of member q among equal pieces of all others.
   std::byte* staged(const staging* s, int q, long bytes) const { return s->data.get() + (q < me_ ? q : q - 1) * bytes; }
 
-  // Bytes that this rank receives from the others in a reduction of either form.
+  // Bytes that this rank receives from the others in an all-reduce by chunks; counted for a whole one too.
   long ring_bytes() const {
     const long own = part(nullptr, me_).bytes;
     return (n_ - 1) * own + inner_ - own;

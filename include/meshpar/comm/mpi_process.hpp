@@ -2,6 +2,8 @@
 #pragma once
 #include <meshpar/comm/mpi_engine.hpp>
 
+#include <cstdio>
+
 namespace meshpar::inline v0::processes {
 
 // The rank of this process: its engine, the thread that makes progress while the rank computes, and the runs.
@@ -71,19 +73,11 @@ class process : public rank_engine {
   rest close() {
     stop();
     if (failed_) return rest::writes;
-    flush(options_.time_out);
-    MPI_Request all;
-    int done = 0;
-    if (MPI_Ibarrier(comm_, &all) != MPI_SUCCESS) return rest::writes;
-    patience patience(crowded_);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.time_out);
-    while (!done && std::chrono::steady_clock::now() < end) {
-      MPI_Test(&all, &done, MPI_STATUS_IGNORE);
-      progress();
-      if (!done) patience.pause();
-    }
-    if (!done) {
-      mark_failed(me_text() + "not all ranks have come to the end of the world");
+    try {
+      meet_all();
+    } catch (const comm_error& e) {  // nobody is there to throw it to
+      mark_failed(e.what());
+      std::fprintf(stderr, "meshpar: %s\n", e.what());
       return rest::writes;
     }
     wire_.close();
@@ -97,6 +91,24 @@ class process : public rank_engine {
   }
 
  private:
+  // Waits for all ranks to come to the end of the world.
+  void meet_all() {
+    flush(options_.time_out);
+    MPI_Request all;
+    int done = 0;
+    check(MPI_Ibarrier(comm_, &all), "MPI_Ibarrier");
+    patience patience(crowded_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.time_out);
+    while (!done && std::chrono::steady_clock::now() < end) {
+      check(MPI_Test(&all, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      progress();
+      if (!done) patience.pause();
+    }
+    if (!done)
+      throw comm_error(me_text() + "not all ranks came to the end of the world within " +
+                       seconds_words(options_.time_out) + ": end it on all of them");
+  }
+
   void flush(double seconds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     while (wire_.sending_packets() && std::chrono::steady_clock::now() < end) progress();

@@ -2,8 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <string>
 #include <thread>
 
 namespace meshpar::inline v0 {
@@ -46,11 +44,5 @@ class patience {
   double seconds_ = 0;
   clock::time_point begin_{};
 };
-
-// 30.0
-inline std::string seconds_text(double seconds) {
-  const long tenths = std::lround(seconds * 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
-}
 
 }  // namespace meshpar::inline v0

@@ -65,10 +65,6 @@ class server_loop {
   static constexpr std::size_t strangers_at_once = 256;
   using connection = server_connection;
 
-  static clock::duration seconds(double s) {
-    return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
-  }
-
   void poll_all() {
     polled_.clear();
     polled_.push_back({wake_.fd(), POLLIN, 0});

@@ -4,11 +4,13 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -16,14 +18,17 @@
 #include <string_view>
 #include <utility>
 
-// POSIX sockets over TCP, IPv4 and IPv6; nothing here blocks beyond its deadline and nothing raises SIGPIPE.
+// POSIX sockets over TCP, IPv4 and IPv6; but for the resolver nothing here blocks beyond its deadline, and nothing
+// raises SIGPIPE.
 namespace meshpar::inline v0::sockets {
 
 using clock = std::chrono::steady_clock;
 using instant = clock::time_point;
-inline instant after(double seconds) {
-  return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+// At most some thirty years, so that no sum of times overflows.
+inline clock::duration seconds(double s) {
+  return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(std::min(s, 1e9)));
 }
+inline instant after(double s) { return clock::now() + seconds(s); }
 // What poll() takes: milliseconds until then, rounded up, at most a minute.
 inline int milliseconds_to(instant then) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - clock::now()).count();
@@ -63,11 +68,11 @@ inline bool ready(int fd, short events, instant deadline) {
 class addresses {
  public:
   // Several attempts of the resolver may take some seconds; they end by its own time-outs.
-  addresses(const std::string& host, int port, bool to_listen) {
+  addresses(const std::string& host, int port) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV | (to_listen ? AI_PASSIVE : 0);
-    error_ = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &first_);
+    hints.ai_flags = AI_NUMERICSERV;
+    error_ = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first_);
     if (error_ != 0) first_ = nullptr;
   }
   addresses(const addresses&) = delete;
@@ -76,7 +81,6 @@ class addresses {
     if (first_) ::freeaddrinfo(first_);
   }
   const addrinfo* first() const { return first_; }
-  int error() const { return error_; }
   bool unknown() const { return error_ != 0 && error_ != EAI_AGAIN && error_ != EAI_SYSTEM && error_ != EAI_MEMORY; }
   std::string why() const { return error_ == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(error_); }
 
@@ -88,8 +92,8 @@ class addresses {
 inline descriptor open_for(const addrinfo& a) {
   return descriptor(::socket(a.ai_family, a.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, a.ai_protocol));
 }
-inline void turn_on(const descriptor& fd, int level, int option, int on = 1) {
-  ::setsockopt(fd.get(), level, option, &on, sizeof on);
+inline void set(const descriptor& fd, int level, int option, int value) {
+  ::setsockopt(fd.get(), level, option, &value, sizeof value);
 }
 // [::1]:29500
 inline std::string at_text(const std::string& host, int port) {
@@ -101,15 +105,21 @@ struct listener {
   int port = 0;  // the one that port 0 became
 };
 
-// Listens at one address of this machine ("": all of them). Throws one line.
+// Listens at one address of this machine ("": all of them; "::" takes those of IPv4 too). Throws one line.
 inline listener listen_at(const std::string& host, int port) {
-  const addresses found(host, port, true);
+  if (host.empty()) try {
+      return listen_at("::", port);
+    } catch (const comm_error&) {  // a machine without IPv6
+      return listen_at("0.0.0.0", port);
+    }
+  const addresses found(host, port);
   if (!found.first())
     throw comm_error("cannot listen at '" + host + "': " + found.why() + "; give an address of this machine");
   int error = 0;
   for (const addrinfo* a = found.first(); a; a = a->ai_next) {
     listener l{open_for(*a), 0};
-    turn_on(l.fd, SOL_SOCKET, SO_REUSEADDR);
+    if (l.fd) set(l.fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (l.fd && a->ai_family == AF_INET6) set(l.fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     if (l.fd && ::bind(l.fd.get(), a->ai_addr, a->ai_addrlen) == 0 && ::listen(l.fd.get(), 1024) == 0) {
       sockaddr_storage bound{};
       socklen_t size = sizeof bound;
@@ -129,8 +139,19 @@ inline listener listen_at(const std::string& host, int port) {
   throw comm_error("cannot listen at " + where + ": " + std::strerror(error));
 }
 
-// One attempt at each address of a host. No descriptor: `error` is errno of the last attempt.
+// Where nobody listens at a port that the system also gives to clients, a client can be connected with itself.
+inline bool with_itself(const descriptor& fd) {
+  sockaddr_storage mine{}, peer{};
+  socklen_t size = sizeof mine, peer_size = sizeof peer;
+  return ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&mine), &size) == 0 &&
+         ::getpeername(fd.get(), reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 && size == peer_size &&
+         std::memcmp(&mine, &peer, size) == 0;
+}
+
+// One attempt at each address of a host, none of which takes all the time. No descriptor: `error` is errno of the last
+// attempt.
 inline descriptor try_connect(const addresses& to, instant deadline, int& error) {
+  constexpr double longest = 5;  // seconds
   for (const addrinfo* a = to.first(); a; a = a->ai_next) {
     descriptor fd = open_for(*a);
     if (!fd) {
@@ -140,11 +161,12 @@ inline descriptor try_connect(const addresses& to, instant deadline, int& error)
     error = ::connect(fd.get(), a->ai_addr, a->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS || error == EINTR) {
       socklen_t size = sizeof error;
-      if (!ready(fd.get(), POLLOUT, deadline)) error = ETIMEDOUT;
+      if (!ready(fd.get(), POLLOUT, std::min(deadline, after(longest)))) error = ETIMEDOUT;
       else if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
     }
+    if (error == 0 && with_itself(fd)) error = ECONNREFUSED;
     if (error != 0) continue;
-    turn_on(fd, IPPROTO_TCP, TCP_NODELAY);
+    set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     return fd;
   }
   return {};
@@ -152,7 +174,7 @@ inline descriptor try_connect(const addresses& to, instant deadline, int& error)
 
 inline descriptor accept_from(const descriptor& fd) {
   descriptor made(::accept4(fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (made) turn_on(made, IPPROTO_TCP, TCP_NODELAY);
+  if (made) set(made, IPPROTO_TCP, TCP_NODELAY, 1);
   return made;
 }
 

@@ -107,7 +107,8 @@ class starting : public blocking<Comm> {
   // Bytes that reached this rank from the other members of g in calls so far, counted where they are moved:
   //   all_gather, all_to_all(_v), broadcast, receive: what was copied from others;
   //   reduce_scatter: (n - 1) x the own piece, read from others;
-  //   all_reduce: (n - 1) x the own chunk, read from others, and the chunks that the others sum and write here.
+  //   all_reduce: (n - 1) x the own chunk, read from others, and the chunks that the others sum and write here. A short
+  //   one, in which every rank sums everything itself, counts the same.
   // For counts that n divides these are the bytes that a ring sends: (n-1)/n of the whole vector for all_gather and
   // reduce_scatter, twice that for all_reduce. Where it does not, ring rank r sends as much in total over all ranks,
   // and chunk_of says which ranks have the longer chunks.

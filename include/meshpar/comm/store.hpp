@@ -41,7 +41,7 @@ class store {
   }
   sockets::writer waiting(std::string_view key) const {
     sockets::writer w;
-    w.number(static_cast<std::int64_t>(options_.time_out * 1000)).words(checked(key));
+    w.number(static_cast<std::int64_t>(std::min(options_.time_out, 1e9) * 1000)).words(checked(key));
     return w;
   }
 

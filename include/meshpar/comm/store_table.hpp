@@ -45,9 +45,10 @@ class store_table {
   void set(int rank, std::uint32_t tag, std::string_view key, std::string_view value) {
     const auto at = values_.find(std::string(key));
     if (at == values_.end()) {
-      bytes_ += key.size() + value.size() + 64;
-      if (bytes_ > room)
+      const std::size_t more = key.size() + value.size() + 64;
+      if (more > room - bytes_)
         return fail(rank, tag, "the store is full: it takes small values, " + std::to_string(room) + " bytes in all");
+      bytes_ += more;
       values_[std::string(key)] = {rank, std::string(value)};
     } else if (at->second.value != value) {
       return fail(

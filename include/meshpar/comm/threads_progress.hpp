@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/comm/rank_words.hpp>
 #include <meshpar/comm/threads_move.hpp>
 #include <meshpar/comm/threads_refusal.hpp>
 
@@ -141,7 +142,7 @@ class rank_progress : public rank_refusal {
   void check(const pending& p, bool doomed, double waited) {
     if (doomed && run_.failed()) throw run_aborted(run_.failure());
     if (doomed) leave_broken(p);
-    if (waited > run_.time_out()) leave(p, " waited " + seconds_text(waited) + " s for " + missing(p));
+    if (waited > run_.time_out()) leave(p, " waited " + seconds_words(waited) + " for " + missing(p));
     if (waited > 0.001 && misses_ended(p)) leave(p, " waits in vain for " + missing(p));
   }
 

@@ -19,14 +19,10 @@ void run_processes(const program& p, F& fn, const launch_options& o);
 
 namespace launching {
 
-// Once in a process, by rank 0.
-inline void announce(const rendezvous& where, int ranks) {
+// Once in a process.
+inline void announce(const std::string& line) {
   static bool said = false;
-  if (std::exchange(said, true) || where.rank != 0) return;
-  if (by_a_launcher(where)) std::fprintf(stderr, "meshpar: %d processes; this is %s\n", ranks, describe(where).c_str());
-  else
-    std::fprintf(stderr, "meshpar: %d rank%s as threads of one process%s%s\n", ranks, ranks == 1 ? "" : "s",
-                 where.ignored.empty() ? "" : "; ", where.ignored.c_str());
+  if (!std::exchange(said, true)) std::fprintf(stderr, "meshpar: %s\n", line.c_str());
 }
 
 }  // namespace launching
@@ -57,19 +53,22 @@ void run_on(World& world, F fn) {
 template <class Net, class... Parts, class F>
 void launch(F fn, const launch_options& o = {}) {
   using chosen = parts<Parts...>;
-  if (!by_a_launcher(o.where)) {
-    threads_world world(static_cast<int>(world_size(Net::how)), {.time_out = o.time_out});
-    launching::announce(o.where, world.size());
-    run_on<Net, Parts...>(world, fn);
-  } else if constexpr (__is_same(typename chosen::comm, threads)) {
+  if constexpr (!__is_same(typename chosen::comm, threads)) {
+    if (by_a_launcher(o.where)) {
+      const auto p = program_for<Net>(o.where.size);
+      if (o.where.rank == 0)
+        launching::announce(std::to_string(o.where.size) + " processes; this is " + describe(o.where));
+      return run_processes<types_of<Net>, typename chosen::gemm, typename chosen::comm>(*p, fn, o);
+    }
+  } else if (o.where.size > 1) {
     throw std::invalid_argument("this process is " + describe(o.where) +
                                 ", but this program runs its ranks as threads: start it alone, or give launch a "
                                 "communicator of processes (launch<net, mp::mpi>)");
-  } else {
-    const auto p = program_for<Net>(o.where.size);
-    launching::announce(o.where, o.where.size);
-    run_processes<types_of<Net>, typename chosen::gemm, typename chosen::comm>(*p, fn, o);
   }
+  threads_world world(static_cast<int>(world_size(Net::how)), {.time_out = o.time_out});
+  launching::announce(std::to_string(world.size()) + (world.size() == 1 ? " rank" : " ranks") +
+                      " as threads of one process" + (o.where.ignored.empty() ? "" : "; " + o.where.ignored));
+  run_on<Net, Parts...>(world, fn);
 }
 
 // The same as all of a main function, whose status it returns: reads the options of launching, refuses any other word,
