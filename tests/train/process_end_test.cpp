@@ -98,7 +98,8 @@ class run {
     const fs::path file = folder_ / (std::to_string(rank) + ".pid");
     for (const auto begin = clock_type::now(); !contains(contents(file), "\n") && since(begin) < guard;) nap(0.01);
     REQUIRE_MESSAGE(contains(contents(file), "\n"), everything());
-    kill(std::stoi(contents(file)), signal);
+    const int pid = std::stoi(contents(file));
+    if (alive().contains(pid)) kill(pid, signal);
   }
   bool all_at_work() const {
     const auto begin = clock_type::now();
@@ -282,7 +283,7 @@ TEST_CASE("at the end of a run, in its goodbye or after it, none hangs and nothi
     CAPTURE(signal);
     run r(4, std::string(time_out) + " --steps 5");
     REQUIRE_MESSAGE(r.all_at_work(), r.everything());
-    nap(d.seconds(0.3));
+    nap(d.seconds(0.1));
     r.send(rank, signal);
     ends.require_end(r, signal == SIGKILL ? "SIGKILL at the end" : "SIGSTOP at the end");
   }
