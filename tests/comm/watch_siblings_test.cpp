@@ -2,6 +2,7 @@
 #include <meshpar/comm/watch_deadline.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,10 +16,11 @@ namespace {
 void forever() {
   for (;;) pause();
 }
-// A child that has stopped itself.
+// A child that has stopped itself; it goes with its parent.
 pid_t stopped() {
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     raise(SIGSTOP);
     forever();
   }

@@ -41,13 +41,14 @@ inline status status_of(const std::string& pid) {
 // as a child of this process's own parent: of a launcher, which starts the ranks of one run.
 inline void kill_stopped_siblings() {
   const std::string program = siblings::program_of("self");
-  DIR* const all = ::opendir("/proc");
+  const pid_t launcher = ::getppid();
+  DIR* const all = launcher > 1 ? ::opendir("/proc") : nullptr;  // 1: the launcher is gone
   if (all == nullptr) return;
   while (const dirent* e = ::readdir(all)) {
     const std::string pid = e->d_name;
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
     const siblings::status s = siblings::status_of(pid);
-    if (s.state == 'T' && s.parent == ::getppid() && siblings::program_of(pid) == program)
+    if (s.state == 'T' && s.parent == launcher && siblings::program_of(pid) == program)
       ::kill(static_cast<pid_t>(std::strtol(pid.c_str(), nullptr, 10)), SIGKILL);
   }
   ::closedir(all);
