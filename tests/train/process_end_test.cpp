@@ -93,12 +93,13 @@ class run {
 
   std::string said(int rank) const { return contents(folder_ / (std::to_string(rank) + ".said")); }
   std::string launcher_said() const { return contents(folder_ / "launcher.said"); }
-  // As soon as the process is there.
+  // As soon as the process is there and runs the program; nothing when it is gone by then.
   void send(int rank, int signal) const {
     const fs::path file = folder_ / (std::to_string(rank) + ".pid");
     for (const auto begin = clock_type::now(); !contains(contents(file), "\n") && since(begin) < guard;) nap(0.01);
     REQUIRE_MESSAGE(contains(contents(file), "\n"), everything());
     const int pid = std::stoi(contents(file));
+    while (contents("/proc/" + std::to_string(pid) + "/comm") == "sh\n") nap(0.001);
     if (alive().contains(pid)) kill(pid, signal);
   }
   bool all_at_work() const {
