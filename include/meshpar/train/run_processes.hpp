@@ -89,6 +89,18 @@ class watched_world {
   std::optional<watch> watch_;
 };
 
+// MPI's transport may abort a process whose peer has died: first the watch has a second to say who. A program's own
+// handler is left alone.
+inline void linger_at_abort() {
+  struct sigaction now{};
+  if (::sigaction(SIGABRT, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL) return;
+  now.sa_handler = [](int) {
+    const timespec second{1, 0};
+    ::nanosleep(&second, nullptr);
+  };
+  ::sigaction(SIGABRT, &now, nullptr);
+}
+
 // What finalizes MPI at exit waits for all ranks without a time-out, and runs after this.
 inline void bound_the_exit(const std::string& who, double seconds) {
   struct bound {
@@ -124,6 +136,7 @@ void run_processes(const program& p, F& fn, const launch_options& o) {
                      ": start it with the mpirun of the library that it is linked with");
   launching::watched_world watched(world, o);
   start.reset();
+  launching::linger_at_abort();
   try {
     world.run([&](Comm& comm) { run_rank<Types, Gemm>(p, comm, fn); });
   } catch (const run_aborted& e) {
