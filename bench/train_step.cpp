@@ -8,7 +8,7 @@
 // --busy is for a machine that others use: rates are per second of processor time, and everything runs on one thread.
 // --profile prints instead where the time of a step on one thread goes. The peer is bench/peers/torch_step.py, run by
 // the python of $MESHPAR_PYTHON or build/venv/bin/python3; where it is missing it is named.
-#include <meshpar/comm/threads_world.hpp>
+#include <meshpar/comm/threads/world.hpp>
 #include <meshpar/core/philox.hpp>
 #include <meshpar/device/host_gemm.hpp>
 #include <meshpar/device/onednn_gemm.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <meshpar/comm/end_words.hpp>
+#include <meshpar/comm/watch/end_words.hpp>
 
 #include <doctest/doctest.h>
 

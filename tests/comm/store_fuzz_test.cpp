@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What strangers send costs the ranks of a run nothing.
-#include <meshpar/comm/store.hpp>
-#include <meshpar/comm/store_server.hpp>
+#include <meshpar/comm/store/server.hpp>
+#include <meshpar/comm/store/store.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <meshpar/comm/store.hpp>
-#include <meshpar/comm/store_server.hpp>
+#include <meshpar/comm/store/server.hpp>
+#include <meshpar/comm/store/store.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <meshpar/comm/watch_deadline.hpp>
+#include <meshpar/comm/watch/deadline.hpp>
 
 #include <doctest/doctest.h>
 #include <sys/prctl.h>

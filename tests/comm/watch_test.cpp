@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <meshpar/comm/store.hpp>
-#include <meshpar/comm/watch.hpp>
+#include <meshpar/comm/store/store.hpp>
+#include <meshpar/comm/watch/watch.hpp>
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

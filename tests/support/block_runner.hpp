@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <meshpar/comm/threads_world.hpp>
+#include <meshpar/comm/threads/world.hpp>
 #include <meshpar/device/host_gemm.hpp>
 #include <meshpar/layout/offset.hpp>
 #include <meshpar/ops/block.hpp>

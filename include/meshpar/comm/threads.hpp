@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 // All ranks in one process: the embedded default and the debugging mode.
-#include <meshpar/comm/threads_communicator.hpp>
-#include <meshpar/comm/threads_world.hpp>
+#include <meshpar/comm/threads/communicator.hpp>
+#include <meshpar/comm/threads/world.hpp>

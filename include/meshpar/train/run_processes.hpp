@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <meshpar/comm/watch.hpp>
-#include <meshpar/comm/watch_deadline.hpp>
+#include <meshpar/comm/watch/deadline.hpp>
+#include <meshpar/comm/watch/watch.hpp>
 #include <meshpar/train/launch_options.hpp>
 #include <meshpar/train/run_rank.hpp>
 
