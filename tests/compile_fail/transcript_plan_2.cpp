@@ -10,6 +10,6 @@ inline constexpr mp::plan ten{.dp = 2, .tp = 5};
 // expect: heads_divisible_by_tp, 48, 5
 // expect: ffn_divisible_by_tp, 128, 5
 using net = mp::checked_plan<tiny, batch16, ten>;
-static_assert(sockets::ok);
-static_assert(sockets::values::p.tp >= 1);
-constexpr int tp = sockets::values::p.tp;
+static_assert(net::ok);
+static_assert(net::values::p.tp >= 1);
+constexpr int tp = net::values::p.tp;

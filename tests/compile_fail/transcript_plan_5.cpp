@@ -13,6 +13,6 @@ inline constexpr mp::plan ten{.dp = 2, .tp = 5, .sequence_parallel = true, .prec
 // expect: global_batch_divisible, 16, 6
 // expect: precision_is_supported
 using net = mp::checked_plan<tiny, batch16, ten>;
-static_assert(sockets::ok);
-static_assert(sockets::values::p.tp >= 1);
-constexpr int tp = sockets::values::p.tp;
+static_assert(net::ok);
+static_assert(net::values::p.tp >= 1);
+constexpr int tp = net::values::p.tp;

@@ -67,7 +67,7 @@ counting_device count(const mp::program& p) {
 }  // namespace
 
 TEST_CASE("a device of a user's own runs a program: its calls are the program's records") {
-  const mp::program p(tiny, one_sample, tp2, sockets::make_layers());
+  const mp::program p(tiny, one_sample, tp2, net::make_layers());
   const counting_device counted = count(p);
   CHECK(counted.products == 3 * (3 * 7) + 3);  // q, k, v, output, gate, up, down in each layer; head
   long collectives = 0, records = 0;

@@ -31,14 +31,14 @@ inline constexpr mp::model tiny =
 inline constexpr mp::job batch4{.global_batch = 4};
 inline constexpr mp::plan dp2_tp4{.dp = 2, .tp = 4, .precision = mp::all_f64};
 using net = mp::decoder<tiny, batch4, dp2_tp4, mp::replace<mp::mlp, narrow_mlp>, width>;
-static_assert(sockets::layers::own.size() == 1);
+static_assert(net::layers::own.size() == 1);
 
 TEST_CASE("a layer over a user's dim trains alike on every plan") {
   same_on_every_plan::check<mp::stack<mp::attention_layer, narrow_mlp, width>>(tiny, batch4);
 }
 
 TEST_CASE("the dim is split as its size says") {
-  const mp::program p(tiny, batch4, dp2_tp4, sockets::make_layers());
+  const mp::program p(tiny, batch4, dp2_tp4, net::make_layers());
   REQUIRE(!p.refused());
   int found = 0;
   for (const mp::parameter_entry& e : p.parameters)

@@ -33,14 +33,14 @@ inline constexpr mp::model tiny =
 inline constexpr mp::job batch4{.global_batch = 4};
 inline constexpr mp::plan eight{.dp = 2, .tp = 4, .sequence_parallel = true};
 using net = mp::decoder<tiny, batch4, eight, mp::replace<mp::mlp, two_branches>>;  // and under one plan
-static_assert(sizeof(net) > 0 && std::is_same_v<sockets::feed_forward, two_branches>);
+static_assert(sizeof(net) > 0 && std::is_same_v<net::feed_forward, two_branches>);
 
 TEST_CASE("a decoder with a user's layer trains alike on every plan") {
   same_on_every_plan::check<mp::stack<mp::attention_layer, two_branches>>(tiny, batch4);
 }
 
 TEST_CASE("its parameters are the model's, by name") {
-  const mp::program p(tiny, batch4, eight, sockets::make_layers());
+  const mp::program p(tiny, batch4, eight, net::make_layers());
   std::set<std::string> names;
   for (const mp::parameter_entry& e : p.parameters)
     if (e.kind == mp::block_kind::mlp) names.insert(mp::full_name(p, e, 1));

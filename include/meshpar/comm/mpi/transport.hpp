@@ -102,7 +102,8 @@ class transport {
     const int completed = test(requests_);
     if (completed <= 0) return false;
     done_.clear();
-    for (int i = 0; i < completed; ++i) done_.push_back(transfers_[static_cast<std::size_t>(indices_[i])]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(completed); ++i)
+      done_.push_back(transfers_[static_cast<std::size_t>(indices_[i])]);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i)
       if (requests_[i] != MPI_REQUEST_NULL) {
