@@ -154,12 +154,11 @@ class run {
   int status_ = 0;
 };
 
-// Every rank but `lost` has said, as its own last line, that one of these was at fault.
-void check_named(const run& r, int ranks, const std::set<int>& lost) {
-  if (contains(r.launcher_said(), "unable to forward PMI response")) {  // docs/ends.md
-    std::printf("   excused: Hydra's proxy failed and ended the ranks\n");
-    return;
-  }
+bool by_hydra() { return contains(setting("MESHPAR_END_LAUNCH"), "-disable-auto-cleanup"); }
+
+// Every rank but `lost` has said, as its own last line, that one of these was at fault. Hydra's proxy may fail when a
+// process dies under it, and then ends the others before their line (docs/ends.md): lines missing then are counted.
+void check_named(const run& r, int ranks, const std::set<int>& lost, bool died) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (lost.contains(rank)) continue;
     const std::string said = r.said(rank), mine = "meshpar: rank " + std::to_string(rank) + ": ";
@@ -170,7 +169,8 @@ void check_named(const run& r, int ranks, const std::set<int>& lost) {
       named |= contains(line, "rank " + std::to_string(l) + " ");
       named |= contains(line, "ranks " + std::to_string(l));
     }
-    CHECK_MESSAGE(named, "rank ", rank, " said: ", said);
+    if (!named && died && by_hydra()) std::printf("   rank %d was ended by Hydra before its line\n", rank);
+    else CHECK_MESSAGE(named, "rank ", rank, " said: ", said);
   }
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("a rank that is killed, stopped or leaves early is named by every othe
     }
     ends.require_end(r, how);
     CHECK(r.status() != 0);
-    check_named(r, ranks, {rank});
+    check_named(r, ranks, {rank}, how == "SIGKILL" || how == "_exit");
   }
 }
 
@@ -258,7 +258,7 @@ TEST_CASE("two ranks at once: at least one of them is named") {
     r.send(second, signal);
     ends.require_end(r, signal == SIGKILL ? "SIGKILL and SIGKILL" : "SIGKILL and SIGSTOP");
     CHECK(r.status() != 0);
-    check_named(r, 4, {first, second});
+    check_named(r, 4, {first, second}, true);
   }
 }
 

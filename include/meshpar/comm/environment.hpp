@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
-#include <charconv>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -71,8 +70,14 @@ class environment {
 
  private:
   static bool parse(std::string_view digits, int& n) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-    return error == std::errc() && end == digits.data() + digits.size() && n >= 0;
+    long sum = 0;
+    for (const char c : digits) {
+      if (c < '0' || c > '9') return false;
+      sum = 10 * sum + (c - '0');
+      if (sum > 2147483647) return false;
+    }
+    n = static_cast<int>(sum);
+    return !digits.empty();
   }
 
   const void* object_;

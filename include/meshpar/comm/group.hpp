@@ -3,7 +3,6 @@
 #include <meshpar/comm/error.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <span>
 #include <string>
 
@@ -29,8 +28,8 @@ class group {
 // The index of `rank` in a list that may name a group of a world of `size` ranks.
 inline int place_in(std::span<const int> ranks, int rank, int size) {
   const std::string me = "rank " + std::to_string(rank) + ": ";
-  if (!std::ranges::is_sorted(ranks, std::ranges::less_equal{}) || ranks.empty() || ranks.front() < 0 ||
-      ranks.back() >= size)
+  if (std::ranges::adjacent_find(ranks, [](int a, int b) { return a >= b; }) != ranks.end() || ranks.empty() ||
+      ranks.front() < 0 || ranks.back() >= size)
     throw comm_error(me + "a group is a list of ranks of the world in increasing order");
   const auto place = std::ranges::find(ranks, rank);
   if (place == ranks.end()) throw comm_error(me + "is not in the group that it asks for");
