@@ -4,6 +4,7 @@
 #include <meshpar/meshpar.hpp>
 
 #include "report.hpp"
+#include "whole_file.hpp"
 #ifdef TRAIN_TEXT_ONEDNN
 #include <meshpar/onednn.hpp>
 #endif
@@ -14,8 +15,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -323,35 +322,6 @@ std::optional<options> read_options(int argc, char** argv) {
     throw std::runtime_error("--learning-rate must lie between 0 and 1");
   return o;
 }
-
-// A file that is whole or not there: written under another name, then renamed.
-class whole_file {
- public:
-  explicit whole_file(const std::string& path) : path_(path), draft_(path + ".part") {
-    if (path.empty()) return;
-    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
-      throw std::runtime_error("cannot write '" + path + "': it is there and is not a file");
-    out_.open(draft_);
-    if (!out_) throw std::runtime_error("cannot write '" + path + "'");
-  }
-  whole_file(const whole_file&) = delete;
-  ~whole_file() {
-    if (out_.is_open()) std::remove(draft_.c_str());
-  }
-  void write(const std::string& what) {
-    if (path_.empty()) return;
-    out_ << what << '\n';
-    out_.close();
-    if (!out_ || std::rename(draft_.c_str(), path_.c_str()) != 0) {
-      std::remove(draft_.c_str());
-      throw std::runtime_error("writing '" + path_ + "' failed");
-    }
-  }
-
- private:
-  std::string path_, draft_;
-  std::ofstream out_;
-};
 
 nlohmann::ordered_json figures(const learnt& many, int steps) {
   nlohmann::ordered_json j;

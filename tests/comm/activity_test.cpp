@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <meshpar/comm/watch/end_words.hpp>
 
+#include "support/counted_new.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <new>
 #include <string>
 #include <thread>
 
@@ -12,8 +13,6 @@ namespace mp = meshpar;
 namespace sockets = meshpar::sockets;
 
 namespace {
-std::atomic<long> allocations{0};
-
 sockets::instant at(double seconds) {
   return sockets::instant{} + std::chrono::milliseconds(1000 + std::lround(seconds * 1000));
 }
@@ -23,14 +22,6 @@ mp::activity doing(long step) {
   return b.read();
 }
 }  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 TEST_CASE("an activity in words") {
   mp::activity_board b;

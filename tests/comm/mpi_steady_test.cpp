@@ -2,27 +2,15 @@
 #include <meshpar/mpi.hpp>
 
 #include "comm/rank_tests.hpp"
+#include "support/counted_new.hpp"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <new>
 #include <vector>
 
 namespace mp = meshpar;
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* p = std::malloc(bytes)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 // What MPI takes of its own by malloc is not counted.
 TEST_CASE("after the first rounds, calls allocate nothing") {

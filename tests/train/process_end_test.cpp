@@ -59,8 +59,8 @@ unsigned seed() {
 class run {
  public:
   run(int ranks, const std::string& options) : ranks_(ranks) {
-    char name[] = "/tmp/meshpar_end_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
+    std::string name = (fs::temp_directory_path() / "meshpar_end_XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
     folder_ = name;
     std::vector<std::string> words = split(setting("MESHPAR_END_LAUNCH"));
     // Past the launcher, which may drop what it has not forwarded yet.

@@ -87,9 +87,6 @@ class watch_roll {
     activity last{};
   };
 
-  static clock::duration seconds(double s) {
-    return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
-  }
   entry& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   std::size_t count(state s) const {
     std::size_t n = 0;

@@ -93,19 +93,19 @@ class watch {
         sockets::writer w;
         sockets::write(w, board_.read());
         out_ += sockets::encode(sockets::frame_kind::beat, 0, w.take());
-        next_beat = last + seconds(options_.heartbeat);
+        next_beat = last + sockets::seconds(options_.heartbeat);
       }
       send_out();
       wait_until(std::min(next_beat, told_to_end_));
       const sockets::instant now = sockets::clock::now();
-      if (now > last + seconds(options_.time_out / 2)) heard_ = now;  // this process was stopped itself
+      if (now > last + sockets::seconds(options_.time_out / 2)) heard_ = now;  // this process was stopped itself
       last = now;
       listen();
       if (all_done_) return;
       if (now >= told_to_end_)
         end_alone(end_reason::terminated, me_,
                   "this process was told to end (SIGTERM), perhaps by its launcher, in: " + describe(board_.read()));
-      if (now > heard_ + seconds(options_.time_out))
+      if (now > heard_ + sockets::seconds(options_.time_out))
         end_alone(end_reason::silent, 0,
                   "rank 0 was silent for " + seconds_words(options_.time_out) + ": stopped, or the host is gone" +
                       last_of_0());
@@ -174,10 +174,6 @@ class watch {
     std::signal(SIGALRM, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     ::alarm(5);
-  }
-
-  static sockets::clock::duration seconds(double s) {
-    return std::chrono::duration_cast<sockets::clock::duration>(std::chrono::duration<double>(s));
   }
 
   int me_, size_;
