@@ -196,6 +196,14 @@ double at(const times& t, const key& k, std::size_t round) {
   return found == t.end() || round >= found->second.size() ? 0 : found->second[round];
 }
 
+// 1 where eight ranks move each byte as fast as two.
+double eight_over_two(const times& t, const std::string& operation) {
+  const double scale = operation == "copy" ? 4 : 4 * bound_share(operation, 8) / bound_share(operation, 2);
+  return median_ratio(t, {"threads", operation, 8, 16 * mib}, [&](std::size_t round, double ours) {
+    return ours / (at(t, {"threads", operation, 2, 16 * mib}, round) * scale);
+  });
+}
+
 std::string size_name(long bytes) {
   return bytes >= mib ? std::to_string(bytes / mib) + " MiB" : std::to_string(bytes / kib) + " KiB";
 }
@@ -243,15 +251,14 @@ void print(const options& o, const times& t, const std::vector<peer>& peers) {
       for (const long bytes : o.sizes) print_cell(t, operation, n, bytes, s);
   const double barrier = median(t.at({"threads", "barrier", 2, 0}));
   std::printf("\nbarrier, 2 ranks: %.2f us <= 0.40 %s\n", barrier, s.mark(barrier <= 0.4));
-  if (std::ranges::count(o.ranks, 8) && std::ranges::count(o.sizes, 16 * mib))
+  if (std::ranges::count(o.ranks, 8) && std::ranges::count(o.sizes, 16 * mib)) {
     for (const auto& operation : operations) {
-      const double scale = 4 * bound_share(operation, 8) / bound_share(operation, 2);
-      const double ratio = median_ratio(t, {"threads", operation, 8, 16 * mib}, [&](std::size_t round, double ours) {
-        return ours / (at(t, {"threads", operation, 2, 16 * mib}, round) * scale);
-      });
+      const double ratio = eight_over_two(t, operation);
       std::printf("%s, 16 MiB, 8 ranks / 2 ranks scaled by bytes: %.2f <= 1.60 %s\n", operation.c_str(), ratio,
                   s.mark(ratio <= 1.6));
     }
+    std::printf("the copy itself, 8 ranks / 2 ranks scaled by bytes: %.2f\n", eight_over_two(t, "copy"));
+  }
   for (const peer& p : peers)
     if (!p.missing.empty()) std::printf("%s\n", p.missing.c_str());
   if (o.quick) std::printf("quick: MPICH, which spins, was run with 2 ranks only.\n");

@@ -42,8 +42,10 @@ struct reduce_target {
   long first = 0;
 };
 
+// The lines that the next block will write are asked for ahead: no core's own prefetcher does that for stores.
 template <class E, class A, reduction How, int Width, int N>
 void reduce_block(const void* const* in, int n, reduce_target to, long at) {
+  constexpr int line = 64 / sizeof(E);
   A sums[Width];
   fold_inputs<How, Width, true, E>(sums, in, at, std::make_index_sequence<N>{});
   for (int q = N; q < n; ++q) fold_inputs<How, Width, false, E>(sums, in + q, at, std::index_sequence<0>{});
@@ -51,9 +53,12 @@ void reduce_block(const void* const* in, int n, reduce_target to, long at) {
   for (int j = 0; j < Width; ++j) rounded[j] = static_cast<E>(sums[j]);
   for (int q = 0; q < to.count; ++q) {
     E* target = static_cast<E*>(to.out[q]) + (at - to.first);
-    if (Width > 1 && to.stream) stream_block(target, rounded, sizeof rounded);
-    else
-      for (int j = 0; j < Width; ++j) target[j] = rounded[j];
+    if (Width > 1 && to.stream) {
+      stream_block(target, rounded, sizeof rounded);
+      continue;
+    }
+    for (int j = 0; j < Width; ++j) target[j] = rounded[j];
+    for (int j = 0; j < Width; j += line) __builtin_prefetch(target + Width + j, 1);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+#include <meshpar/comm/threads/core.hpp>
 #include <meshpar/comm/threads/move.hpp>
 #include <meshpar/comm/threads/refusal.hpp>
 #include <meshpar/comm/words.hpp>
@@ -50,11 +51,14 @@ class rank_progress : public rank_refusal {
   }
 
   // Where ranks share cores, whoever runs moves the data of those who don't: a call then costs each rank one turn on
-  // its core, not a second one in which it only does its share.
+  // its core, not a second one in which it only does its share. First those that posted from this core, for their lines
+  // are in its caches.
   void move_shares(pending& p) {
-    const int shares = run_.crowded() ? p.g->size() : 1;
-    for (int i = 0, q = p.me; i < shares; ++i, q = q + 1 == p.g->size() ? 0 : q + 1)
-      if (shares == 1 || p.claim(q)) move(p, q);
+    if (!run_.crowded()) return move(p, p.me);
+    const int core = this_core();
+    for (const bool here : {true, false})
+      for (int i = 0, q = p.me; i < p.g->size(); ++i, q = q + 1 == p.g->size() ? 0 : q + 1)
+        if ((p.g->slot_of(q, p.sequence).core == core) == here && p.claim(q)) move(p, q);
   }
 
   void move(const pending& p, int member) {

@@ -145,6 +145,7 @@ class rank_engine : public rank_progress {
     s.what = p.what;
     s.completed = m.completed;
     if (p.eager) s.claimed.store(p.sequence + 1, std::memory_order_relaxed);  // its owner waits for nobody
+    else s.core = this_core();
     s.posted.store(p.sequence + 1, std::memory_order_release);
     return keep(p);
   }

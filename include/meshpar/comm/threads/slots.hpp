@@ -21,6 +21,7 @@ struct alignas(64) slot {
   const void* in = nullptr;
   void* out = nullptr;
   call what;
+  int core = 0;  // on which this rank ran when it posted a call that is not eager
   alignas(64) std::atomic<long> claimed{0};
   std::atomic<long> finished{0}, left{0};
 };
